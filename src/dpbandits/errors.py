@@ -1,0 +1,76 @@
+"""Every error this package raises on purpose, as one tree.
+
+```
+DPBanditsError
+├── InvalidInput            an argument that cannot be right; says which and why
+│   └── UnknownName         no policy, figure, … of that name; suggests the nearest
+├── RoundError              `select` and `update` called in an order that makes no sense
+├── PrivacyError            something that would weaken or misstate a guarantee
+│   ├── BudgetNotAccepted   this policy cannot deliver that kind of budget
+│   ├── BudgetExhausted     a release would pass the limit
+│   ├── NotImplied          one privacy definition does not imply the other
+│   ├── NotComparable       two guarantees about different things
+│   └── HorizonReached      the guarantee ends here, so decisions end here
+├── SaveFileError           a saved learner or trace that cannot be read safely
+├── ConformanceError        `testing.check_policy` found a broken promise
+└── AuditError              an audit could not run, or its control was not caught
+```
+
+Each carries one sentence a user can act on. Nothing is changed by a call that raises.
+"""
+
+
+class DPBanditsError(Exception):
+    """Base of every error of this package."""
+
+
+class InvalidInput(DPBanditsError, ValueError):
+    """An argument that cannot be right."""
+
+
+class UnknownName(InvalidInput):
+    """A name nobody knows; the message suggests the nearest one."""
+
+
+class RoundError(DPBanditsError):
+    """`select`, `update` and `skip` called in an order that makes no sense."""
+
+
+class PrivacyError(DPBanditsError):
+    """Something that would weaken or misstate a guarantee."""
+
+
+class BudgetNotAccepted(PrivacyError, ValueError):
+    """This policy cannot deliver that kind or size of budget."""
+
+
+class BudgetExhausted(PrivacyError):
+    """A release would pass the limit; it was not made."""
+
+    def __init__(self, *, spent: object, asked: object, limit: object) -> None:
+        self.spent, self.asked, self.limit = spent, asked, limit
+        super().__init__(f"spending {asked} on top of {spent} would pass the limit {limit}")
+
+
+class NotImplied(PrivacyError):
+    """One privacy definition does not imply the other."""
+
+
+class NotComparable(PrivacyError):
+    """Two guarantees that protect different things have no order."""
+
+
+class HorizonReached(PrivacyError):
+    """The guarantee was stated up to a horizon, and the horizon is reached."""
+
+
+class SaveFileError(DPBanditsError):
+    """A save file that is missing, damaged, newer than this version or already continued."""
+
+
+class ConformanceError(DPBanditsError, AssertionError):
+    """A policy breaks a promise that every policy makes."""
+
+
+class AuditError(DPBanditsError, AssertionError):
+    """An audit could not run, or a control that must be caught was not."""

@@ -1,0 +1,1 @@
+"""What privacy means here: budgets, guarantees, accounting and calibration."""

@@ -1,0 +1,147 @@
+"""Adding budgets up: composition, and a filter that stops before the limit is passed.
+
+All of it holds under fully adaptive composition, where each release and *its budget* may depend on
+what was released before: pure ε adds (Rogers et al. 2016), ρ adds (Feldman & Zrnic 2021), μ² adds
+(Smith & Thakurta 2022). (ε, δ) budgets have no such filter here: state them as Gaussian ones.
+"""
+
+import math
+from collections.abc import Iterable
+
+from dpbandits.errors import BudgetExhausted, InvalidInput, NotImplied
+from dpbandits.privacy.budgets import (
+    ApproxDP,
+    Budget,
+    GaussianDP,
+    NonPrivate,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+
+# From the strongest statement to the weakest: each implies the ones after it.
+_LADDER: tuple[type[Budget], ...] = (PureDP, GaussianDP, ZeroConcentratedDP, RenyiDP)
+# Sums of floats differ from the true sum by about this much; a tie is not a breach.
+_TIE = 1e-12
+
+
+def compose(budgets: Iterable[Budget]) -> Budget:
+    """What several adaptive releases about the same person cost together.
+
+    Kinds that differ meet in the strongest one that all of them imply.
+
+    >>> compose([GaussianDP(3.0), GaussianDP(4.0)])
+    GaussianDP(mu=5.0)
+    >>> compose([PureDP(1.0), GaussianDP(1.0)])
+    GaussianDP(mu=1.5867...)
+    """
+    parts = list(budgets)
+    if not parts:
+        raise InvalidInput("expected at least one budget to compose")
+    if any(isinstance(part, NonPrivate) for part in parts):
+        return NonPrivate()
+    if all(isinstance(part, PureDP | ApproxDP) for part in parts) and any(
+        isinstance(part, ApproxDP) for part in parts
+    ):
+        return _compose_approx(parts)
+    orders = {part.order for part in parts if isinstance(part, RenyiDP)}
+    if len(orders) > 1:
+        raise NotImplied("Rényi budgets compose at one common order only")
+    order = orders.pop() if orders else None
+    kinds = [type(part) for part in parts]
+    if any(kind not in _LADDER for kind in kinds):
+        raise NotImplied("an (ε, δ) budget composes only with (ε, δ) and ε budgets")
+    kind = _LADDER[max(_LADDER.index(kind) for kind in kinds)]
+    at_order = order if kind is RenyiDP else None
+    return _total(kind, [part.implies(kind, order=at_order) for part in parts], order)
+
+
+def _compose_approx(parts: list[Budget]) -> Budget:
+    deltas = [part.delta for part in parts if isinstance(part, ApproxDP)]
+    total = math.fsum(deltas)
+    if total >= 1.0:
+        raise NotImplied(f"the deltas add up to {total:.4g}: nothing is left of the guarantee")
+    return ApproxDP(math.fsum(part.size for part in parts), total)
+
+
+def _total(kind: type[Budget], parts: list[Budget], order: float | None) -> Budget:
+    sizes = [part.size for part in parts]
+    if kind is PureDP:
+        return PureDP(math.fsum(sizes))
+    if kind is GaussianDP:
+        return GaussianDP(math.hypot(*sizes))
+    if kind is ZeroConcentratedDP:
+        return ZeroConcentratedDP(math.fsum(sizes))
+    assert order is not None
+    return RenyiDP(order, math.fsum(sizes))
+
+
+class Odometer:
+    """A running total of what has been spent; it reads, it does not stop anything.
+
+    Sums are paired up like the digits of a binary counter: a million small costs do not drift.
+    """
+
+    def __init__(self) -> None:
+        self._sums: list[Budget | None] = []
+
+    @property
+    def spent(self) -> Budget | None:
+        """The composition of everything spent so far; None before the first release."""
+        parts = self._parts()
+        return compose(parts) if parts else None
+
+    def spend(self, cost: Budget) -> None:
+        """Count one release."""
+        after = self._after(cost)
+        if isinstance(after, NonPrivate):
+            self._sums = [after]
+            return
+        for level, held in enumerate(self._sums):
+            if held is None:
+                self._sums[level] = cost
+                return
+            self._sums[level], cost = None, compose([held, cost])
+        self._sums.append(cost)
+
+    def _after(self, cost: Budget) -> Budget:
+        return compose([*self._parts(), cost])
+
+    def _parts(self) -> list[Budget]:
+        return [part for part in self._sums if part is not None]
+
+
+class Filter(Odometer):
+    """An odometer with a limit: a release that would pass it is refused and nothing changes.
+
+    The limit may be ε-DP, μ-GDP or ρ-zCDP; each cost must imply the limit's kind.
+
+    >>> guard = Filter(GaussianDP(1.0))
+    >>> guard.spend(GaussianDP(0.8))
+    >>> guard.remaining
+    GaussianDP(mu=0.6...)
+    """
+
+    def __init__(self, limit: Budget) -> None:
+        super().__init__()
+        if not isinstance(limit, PureDP | GaussianDP | ZeroConcentratedDP):
+            raise InvalidInput(f"a filter's limit is ε-DP, μ-GDP or ρ-zCDP, not {limit}")
+        self.limit = limit
+
+    @property
+    def remaining(self) -> Budget | None:
+        """The largest single cost that would still be let through; None when nothing is left."""
+        spent = 0.0 if self.spent is None else self.spent.size / self.limit.size
+        left = 1.0 - spent
+        if left <= _TIE:
+            return None
+        if isinstance(self.limit, GaussianDP):
+            left = math.sqrt(left * (1.0 + spent))
+        return type(self.limit)(self.limit.size * left)
+
+    def spend(self, cost: Budget) -> None:
+        """Count one release, or refuse it with `BudgetExhausted`."""
+        asked = cost.implies(type(self.limit))
+        if self._after(asked).size > self.limit.size * (1.0 + _TIE):
+            raise BudgetExhausted(spent=self.spent, asked=cost, limit=self.limit)
+        super().spend(asked)

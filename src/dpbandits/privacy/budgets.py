@@ -1,0 +1,321 @@
+"""Privacy budgets: how much one person's data may show.
+
+Two verbs are kept apart on purpose:
+
+- ``held.implies(kind)`` *weakens* a guarantee that is held into another definition;
+- ``wanted.to_gaussian()`` gives a μ whose Gaussian guarantee *suffices* for a wanted budget.
+
+They are not inverse: (ε, δ)-DP implies no μ-GDP at all, yet some μ suffices for every (ε, δ).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpbandits import checks
+from dpbandits.errors import InvalidInput, NotImplied
+from dpbandits.privacy import curves
+from dpbandits.recipes import Recipe
+
+# Two numbers closer than this (relative) are one number computed in two ways.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Budget(Recipe):
+    """Base of every budget; larger `size` means less private, within one kind."""
+
+    abstract: ClassVar[bool] = True
+
+    @property
+    def size(self) -> float:
+        """The number that says how much."""
+        raise NotImplementedError
+
+    def _delta(self, epsilon: float) -> float:
+        raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at ε = {epsilon:g}")
+
+    def _epsilon(self, delta: float) -> float:
+        raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at δ = {delta:g}")
+
+    def _weakened(self, kind: "type[Budget]", order: float) -> "Budget | None":
+        """The same in a kind other than its own and other than (ε, δ), if one follows."""
+        return None
+
+    def to_gaussian(self) -> "GaussianDP":
+        """The weakest Gaussian guarantee that suffices for this budget (calibration only)."""
+        raise NotImplied(f"no Gaussian noise suffices for {self}")
+
+    def delta_for(self, epsilon: float) -> float:
+        """The least δ such that (ε, δ)-DP follows from this guarantee."""
+        checks.not_negative(epsilon=epsilon)
+        return self._delta(epsilon)
+
+    def epsilon_for(self, delta: float) -> float:
+        """The least ε such that (ε, δ)-DP follows from this guarantee; inf where none does."""
+        checks.open_unit(delta=delta)
+        return self._epsilon(delta)
+
+    def implies(
+        self, kind: "type[Budget]", *, delta: float | None = None, order: float | None = None
+    ) -> "Budget":
+        """Say a held guarantee in another definition: the strongest known to follow.
+
+        `ApproxDP` needs the `delta` to state it at, `RenyiDP` the `order`.
+
+        >>> GaussianDP(1.0).implies(ApproxDP, delta=1e-6)
+        ApproxDP(epsilon=4.88655..., delta=1e-06)
+        >>> GaussianDP(1.0).implies(ZeroConcentratedDP)
+        ZeroConcentratedDP(rho=0.5)
+        """
+        if kind is ApproxDP and delta is None and isinstance(self, ApproxDP):
+            delta = self.delta
+        if kind is RenyiDP and order is None and isinstance(self, RenyiDP):
+            order = self.order
+        if kind is NonPrivate:
+            return NonPrivate()
+        if kind is ApproxDP:
+            if delta is None:
+                raise InvalidInput("state the delta: implies(ApproxDP, delta=1e-6)")
+            epsilon = self.epsilon_for(delta)
+            if math.isinf(epsilon):
+                raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at δ = {delta:g}")
+            return ApproxDP(epsilon, delta)
+        if kind is RenyiDP:
+            if order is None:
+                raise InvalidInput("state the order: implies(RenyiDP, order=8)")
+            checks.above_one(order=order)
+        if kind is type(self) and kind is not RenyiDP:
+            return self
+        found = self._weakened(kind, math.nan if order is None else order)
+        if found is None:
+            raise NotImplied(f"{self} implies no guarantee of kind {kind.__name__}")
+        return found
+
+    def within(self, wanted: "Budget") -> "Budget":
+        """Say a held guarantee in the kind that was wanted.
+
+        Exactly `wanted` where that is met to rounding, the stronger one where there is slack. Where
+        it is *not* met this is an error: what is printed must be what is delivered.
+        """
+        if isinstance(wanted, NonPrivate):
+            return self
+        if not self._meets(wanted, 1.0 + ROUNDING):
+            raise NotImplied(f"{self} is weaker than the {wanted} that was asked for")
+        if not self._meets(wanted, 1.0 - ROUNDING):
+            return wanted
+        return self._as(wanted)
+
+    def _meets(self, wanted: "Budget", factor: float) -> bool:
+        """Whether `wanted`, made larger by a factor, follows from this guarantee."""
+        if isinstance(wanted, ApproxDP):
+            # In ε and δ at once: near ε = 0 the least rounding of δ moves ε by much.
+            return self.delta_for(wanted.epsilon * factor) <= wanted.delta * factor
+        return self._as(wanted).size <= wanted.size * factor
+
+    def _as(self, wanted: "Budget") -> "Budget":
+        delta = wanted.delta if isinstance(wanted, ApproxDP) else None
+        order = wanted.order if isinstance(wanted, RenyiDP) else None
+        return self.implies(type(wanted), delta=delta, order=order)
+
+
+@dataclass(frozen=True)
+class PureDP(Budget):
+    """ε-DP: no event becomes more than e^ε times as likely."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        checks.positive(epsilon=self.epsilon)
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:.4g}-DP"
+
+    @property
+    def size(self) -> float:
+        """ε."""
+        return self.epsilon
+
+    def _delta(self, epsilon: float) -> float:
+        return curves.approx_delta(self.epsilon, 0.0, epsilon)
+
+    def _epsilon(self, delta: float) -> float:
+        return curves.approx_epsilon(self.epsilon, 0.0, delta)
+
+    def _weakened(self, kind: type[Budget], order: float) -> Budget | None:
+        if kind is GaussianDP:
+            return GaussianDP(curves.pure_mu(self.epsilon))
+        if kind is ZeroConcentratedDP:
+            return ZeroConcentratedDP(curves.pure_rho(self.epsilon))
+        if kind is RenyiDP:
+            return RenyiDP(order, curves.pure_renyi(order, self.epsilon))
+        return None
+
+
+@dataclass(frozen=True)
+class ApproxDP(Budget):
+    """(ε, δ)-DP: P(E) ≤ e^ε P'(E) + δ for every event E."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        checks.not_negative(epsilon=self.epsilon)
+        checks.open_unit(delta=self.delta)
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:.4g}, {self.delta:.4g})-DP"
+
+    @property
+    def size(self) -> float:
+        """ε, at this δ."""
+        return self.epsilon
+
+    def to_gaussian(self) -> "GaussianDP":
+        """The largest μ whose curve passes below (ε, δ)."""
+        return GaussianDP(curves.gaussian_mu(self.epsilon, math.log(self.delta)))
+
+    def _delta(self, epsilon: float) -> float:
+        return curves.approx_delta(self.epsilon, self.delta, epsilon)
+
+    def _epsilon(self, delta: float) -> float:
+        return curves.approx_epsilon(self.epsilon, self.delta, delta)
+
+
+class _CurveDP(Budget):
+    """A budget that is a whole curve of (ε, δ) pairs."""
+
+    abstract: ClassVar[bool] = True
+
+    def delta(self, epsilon: float) -> float:
+        """The least δ such that (ε, δ)-DP follows."""
+        return self.delta_for(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """The least ε such that (ε, δ)-DP follows."""
+        return self.epsilon_for(delta)
+
+
+@dataclass(frozen=True)
+class GaussianDP(_CurveDP):
+    """μ-GDP: at most as distinguishable as N(0, 1) and N(μ, 1) (Dong, Roth & Su 2022).
+
+    >>> round(GaussianDP(1.0).epsilon(1e-6), 6)
+    4.886554
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        checks.positive(mu=self.mu)
+
+    def __str__(self) -> str:
+        return f"{self.mu:.4g}-GDP"
+
+    @property
+    def size(self) -> float:
+        """μ."""
+        return self.mu
+
+    def to_gaussian(self) -> "GaussianDP":
+        """Itself."""
+        return self
+
+    def _delta(self, epsilon: float) -> float:
+        return math.exp(curves.gaussian_log_delta(epsilon, self.mu))
+
+    def _epsilon(self, delta: float) -> float:
+        return curves.gaussian_epsilon(math.log(delta), self.mu)
+
+    def _weakened(self, kind: type[Budget], order: float) -> Budget | None:
+        if kind is ZeroConcentratedDP:
+            return ZeroConcentratedDP(self.mu * self.mu / 2.0)
+        if kind is RenyiDP:
+            return RenyiDP(order, order * self.mu * self.mu / 2.0)
+        return None
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDP(_CurveDP):
+    """ρ-zCDP: every Rényi divergence of order α is at most αρ (Bun & Steinke 2016).
+
+    Its (ε, δ) curve is the best known conversion (Canonne, Kamath & Steinke 2020).
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        checks.positive(rho=self.rho)
+
+    def __str__(self) -> str:
+        return f"{self.rho:.4g}-zCDP"
+
+    @property
+    def size(self) -> float:
+        """ρ."""
+        return self.rho
+
+    def to_gaussian(self) -> GaussianDP:
+        """μ = √(2ρ)."""
+        return GaussianDP(math.sqrt(2.0 * self.rho))
+
+    def _delta(self, epsilon: float) -> float:
+        return math.exp(curves.concentrated_log_delta(self.rho, epsilon))
+
+    def _epsilon(self, delta: float) -> float:
+        return curves.concentrated_epsilon(self.rho, math.log(delta))
+
+    def _weakened(self, kind: type[Budget], order: float) -> Budget | None:
+        return RenyiDP(order, order * self.rho) if kind is RenyiDP else None
+
+
+@dataclass(frozen=True)
+class RenyiDP(_CurveDP):
+    """(α, γ)-RDP: the Rényi divergence of one order α is at most γ (Mironov 2017)."""
+
+    order: float
+    divergence: float
+
+    def __post_init__(self) -> None:
+        checks.above_one(order=self.order)
+        checks.positive(divergence=self.divergence)
+
+    def __str__(self) -> str:
+        return f"({self.order:.4g}, {self.divergence:.4g})-RDP"
+
+    @property
+    def size(self) -> float:
+        """γ, at this order."""
+        return self.divergence
+
+    def to_gaussian(self) -> GaussianDP:
+        """μ = √(2γ/α)."""
+        return GaussianDP(math.sqrt(2.0 * self.divergence / self.order))
+
+    def _delta(self, epsilon: float) -> float:
+        return math.exp(curves.renyi_log_delta(self.order, self.divergence, epsilon))
+
+    def _epsilon(self, delta: float) -> float:
+        return curves.renyi_epsilon(self.order, self.divergence, math.log(delta))
+
+    def _weakened(self, kind: type[Budget], order: float) -> Budget | None:
+        # Rényi divergence grows with the order, so a guarantee holds at every smaller one.
+        follows = kind is RenyiDP and order <= self.order
+        return RenyiDP(order, self.divergence) if follows else None
+
+
+@dataclass(frozen=True)
+class NonPrivate(Budget):
+    """No privacy asked for: noise exactly 0, on the same schedule."""
+
+    def __str__(self) -> str:
+        return "not private"
+
+    @property
+    def size(self) -> float:
+        """Infinite."""
+        return math.inf
+
+
+# Every kind that Gaussian noise can be calibrated to.
+GAUSSIAN_KINDS: tuple[type[Budget], ...] = (GaussianDP, ApproxDP, ZeroConcentratedDP, RenyiDP)

@@ -1,0 +1,81 @@
+"""Frozen descriptions that survive a round trip through JSON.
+
+Budgets, problems, policies and environments are all recipes: frozen keyword-only dataclasses of
+simple values. Data and randomness are never part of one; they arrive as arguments.
+"""
+
+import dataclasses
+import json
+import re
+from typing import Any, ClassVar, Self
+
+from dpbandits import checks
+from dpbandits.errors import InvalidInput
+
+_KINDS: dict[str, type["Recipe"]] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """Base of every frozen description; subclasses register by class name in a closed table."""
+
+    abstract: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.abstract = "abstract" in cls.__dict__ and bool(cls.__dict__["abstract"])
+        if not cls.abstract:
+            _KINDS[cls.__name__] = cls
+
+    @classmethod
+    def name(cls) -> str:
+        """The class name as typed on the command line: ``ModifiedThompson`` → ``modified-thompson``."""
+        split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__)
+        return split.lower()
+
+    def to_dict(self) -> dict[str, Any]:
+        """This recipe as plain JSON values, with its kind."""
+        pairs = ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self))
+        return {"kind": type(self).__name__} | {key: _plain(value) for key, value in pairs}
+
+    def to_json(self) -> str:
+        """This recipe as one line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Self:
+        """The recipe a record describes; unknown kinds and fields are refused by name."""
+        if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+            raise InvalidInput(f"expected a record with a 'kind', got {record!r}")
+        kind = _KINDS[checks.known("recipe", record["kind"], _KINDS)]
+        if not issubclass(kind, cls):
+            raise InvalidInput(f"expected a {cls.__name__}, got the record of a {kind.__name__}")
+        values = {key: _recipe(value) for key, value in record.items() if key != "kind"}
+        for key in values:
+            checks.known(f"field of {kind.__name__}", key, (f.name for f in dataclasses.fields(kind)))
+        return kind(**values)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The recipe one line of JSON describes."""
+        try:
+            record = json.loads(text)
+        except ValueError as error:
+            raise InvalidInput(f"not a recipe: {error}") from error
+        return cls.from_dict(record)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Recipe):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _recipe(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Recipe.from_dict(value)
+    if isinstance(value, list):
+        return tuple(_recipe(item) for item in value)
+    return value
