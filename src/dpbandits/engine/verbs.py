@@ -1,0 +1,127 @@
+"""The verbs of policies and worlds, and how each finds the function written for a state's class.
+
+A policy's state is two named tuples of arrays, `public` and `secret`; a world is one. Each policy or
+environment file defines plain functions of these names over its own classes and marks them ``@verb``:
+
+==================================================  ================================================
+``release(public, secret, noise)``                  alone carries data from secret to public
+``select(public, context, explore)``                chooses; is not given `secret`
+``observe(public, secret, context, action, reward)``  fills buffers, counts the round
+``pause(public, secret, noise)``                    plain Python between compiled rounds; optional
+``offer(world, chance)``                            the round's context
+``pay(world, context, action, chance)``             the reward
+``settle(world, context, action, reward)``          (best mean, chosen mean, reward) as floats
+==================================================  ================================================
+
+The same functions run in plain Python and inside compiled code, with bit-identical results.
+"""
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba.extending import overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+_SIGNATURES: dict[str, tuple[str, ...]] = {
+    "release": ("public", "secret", "noise"),
+    "select": ("public", "context", "explore"),
+    "observe": ("public", "secret", "context", "action", "reward"),
+    "pause": ("public", "secret", "noise"),
+    "offer": ("world", "chance"),
+    "pay": ("world", "context", "action", "chance"),
+    "settle": ("world", "context", "action", "reward"),
+}
+_VERBS: dict[tuple[str, type], Callable[..., Any]] = {}
+# The default error model halves the speed of vector code.
+_OPTIONS: Any = {"error_model": "numpy"}
+
+
+def verb(function: F) -> F:
+    """Register a function as a verb for the class of its first argument, or each class of a union.
+
+    The verb is the function's name up to the first underscore, so that one file may hold a
+    ``pay_bernoulli`` and a ``pay_exponential``.
+    """
+    name = function.__name__.split("_")[0]
+    given = tuple(inspect.signature(function).parameters)
+    if _SIGNATURES.get(name) != given:
+        raise TypeError(f"no verb has the signature {name}{given}; known are {_SIGNATURES}")
+    state = typing.get_type_hints(function).get(given[0])
+    for owner in typing.get_args(state) or (state,):
+        if not (isinstance(owner, type) and issubclass(owner, tuple) and hasattr(owner, "_fields")):
+            raise TypeError(f"annotate the first argument of {name} with its NamedTuple class")
+        _VERBS[name, owner] = function
+    return function
+
+
+def implementation(name: str, state: type) -> Callable[..., Any]:
+    """The function written for the verb and the state's class, or for the class it extends."""
+    for owner in state.__mro__:
+        if (name, owner) in _VERBS:
+            return _VERBS[name, owner]
+    raise TypeError(f"{state.__module__}.{state.__qualname__} has no verb {name!r}")
+
+
+def modules_of(state: type, *required: str) -> set[str]:
+    """The modules of the verbs of a state's class, which must include the required ones."""
+    for name in required:
+        implementation(name, state)
+    return {verb.__module__ for (_, owner), verb in _VERBS.items() if issubclass(state, owner)}
+
+
+def is_paused(public: Any, done: int) -> bool:
+    """Whether the policy asks for its `pause` before the next round."""
+    return "next_pause" in public._fields and bool(done >= public.next_pause[0])
+
+
+# What follows exists for the compiled loop only: numba resolves each call below, when it compiles
+# the loop for some state, to the function registered for that state's class. (`strict` would compare
+# annotations too; `verb` has checked the names.)
+
+
+def release(public: Any, secret: Any, noise: Any) -> None: ...
+def select(public: Any, context: Any, explore: Any) -> Any: ...
+def observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> None: ...
+def offer(world: Any, chance: Any) -> Any: ...
+def pay(world: Any, context: Any, action: Any, chance: Any) -> Any: ...
+def settle(world: Any, context: Any, action: Any, reward: Any) -> Any: ...
+def asks_pause(public: Any, done: int) -> Any: ...
+
+
+@overload(release, strict=False, jit_options=_OPTIONS)
+def _release(public: Any, secret: Any, noise: Any) -> Any:
+    return implementation("release", public.instance_class)
+
+
+@overload(select, strict=False, jit_options=_OPTIONS)
+def _select(public: Any, context: Any, explore: Any) -> Any:
+    return implementation("select", public.instance_class)
+
+
+@overload(observe, strict=False, jit_options=_OPTIONS)
+def _observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> Any:
+    return implementation("observe", public.instance_class)
+
+
+@overload(offer, strict=False, jit_options=_OPTIONS)
+def _offer(world: Any, chance: Any) -> Any:
+    return implementation("offer", world.instance_class)
+
+
+@overload(pay, strict=False, jit_options=_OPTIONS)
+def _pay(world: Any, context: Any, action: Any, chance: Any) -> Any:
+    return implementation("pay", world.instance_class)
+
+
+@overload(settle, strict=False, jit_options=_OPTIONS)
+def _settle(world: Any, context: Any, action: Any, reward: Any) -> Any:
+    return implementation("settle", world.instance_class)
+
+
+@overload(asks_pause, strict=False, jit_options=_OPTIONS)
+def _asks_pause(public: Any, done: int) -> Any:
+    if "next_pause" in public.fields:
+        return lambda public, done: done >= public.next_pause[0]
+    return lambda public, done: False

@@ -1,0 +1,126 @@
+"""Multi-armed worlds: Bernoulli rewards, and exponential ones truncated to [0, 1]."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, verb
+from dpbandits.environments.environment import Environment
+from dpbandits.errors import InvalidInput
+from dpbandits.problems import Arms
+
+
+@dataclass(frozen=True)
+class _ArmsEnvironment(Environment):
+    abstract: ClassVar[bool] = True
+
+    def arm_means(self) -> tuple[float, ...]:
+        """The expected reward of each arm."""
+        raise NotImplementedError
+
+    def problem(self, rounds: int | None) -> Arms:
+        """As many arms as there are means."""
+        return Arms(len(self.arm_means()), horizon=rounds)
+
+    def uniform_regret(self) -> float:
+        """The best mean minus the average mean."""
+        means = self.arm_means()
+        return max(means) - math.fsum(means) / len(means)
+
+
+def _tuple(name: str, values: Iterable[float]) -> tuple[float, ...]:
+    """A sequence of at least two numbers, as a hashable tuple."""
+    try:
+        numbers = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"expected {name} to be a sequence of numbers, got {values!r}") from None
+    if len(numbers) < 2:
+        raise InvalidInput(f"expected {name} for at least 2 arms, got {len(numbers)}")
+    return numbers
+
+
+@dataclass(frozen=True)
+class BernoulliArms(_ArmsEnvironment):
+    """Arm i pays 1 with probability means[i], else 0."""
+
+    means: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "means", _tuple("means", self.means))
+        for index, mean in enumerate(self.means):
+            checks.unit(**{f"means[{index}]": mean})
+
+    def arm_means(self) -> tuple[float, ...]:
+        """As given."""
+        return self.means
+
+    def world(self) -> "BernoulliWorld":
+        """The means as an array, and the best of them."""
+        return BernoulliWorld(np.array(self.means), max(self.means))
+
+
+class BernoulliWorld(NamedTuple):
+    """State of `BernoulliArms`."""
+
+    means: NDArray[np.float64]
+    best: float
+
+
+@dataclass(frozen=True)
+class TruncatedExponentialArms(_ArmsEnvironment):
+    """Arm i pays X in [0, 1] with density proportional to exp(−rates[i]·x)."""
+
+    rates: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rates", _tuple("rates", self.rates))
+        for index, rate in enumerate(self.rates):
+            checks.positive(**{f"rates[{index}]": rate})
+
+    def arm_means(self) -> tuple[float, ...]:
+        """1/λ − 1/(e^λ − 1)."""
+        return tuple(1.0 / rate - 1.0 / math.expm1(rate) for rate in self.rates)
+
+    def world(self) -> "ExponentialWorld":
+        """The rates, the mass each puts on [0, 1], and the means."""
+        rates, means = np.array(self.rates), np.array(self.arm_means())
+        return ExponentialWorld(rates, -np.expm1(-rates), means, float(means.max()))
+
+
+class ExponentialWorld(NamedTuple):
+    """State of `TruncatedExponentialArms`."""
+
+    rates: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    means: NDArray[np.float64]
+    best: float
+
+
+@verb
+def offer(world: BernoulliWorld | ExponentialWorld, chance: Chance) -> None:
+    """No context."""
+
+
+@verb
+def pay_bernoulli(world: BernoulliWorld, context: None, action: int, chance: Chance) -> float:
+    """1 when this round's uniform falls below the arm's mean."""
+    return 1.0 if chance.random() < world.means[action] else 0.0
+
+
+@verb
+def pay_exponential(world: ExponentialWorld, context: None, action: int, chance: Chance) -> float:
+    """The inverse distribution function at this round's uniform."""
+    return -math.log1p(-chance.random() * world.mass[action]) / float(world.rates[action])
+
+
+@verb
+def settle(
+    world: BernoulliWorld | ExponentialWorld, context: None, action: int, reward: float
+) -> tuple[float, float, float]:
+    """The best mean, the arm's mean, the reward."""
+    return world.best, world.means[action], reward

@@ -1,0 +1,25 @@
+"""Every policy, found by its name; a folder per kind of problem, a file per policy."""
+
+from types import ModuleType
+
+from dpbandits import checks
+from dpbandits.policies import arms
+from dpbandits.policies.learner import Learner
+from dpbandits.policies.policy import Policy
+from dpbandits.policies.saving import load
+
+__all__ = ["FAMILIES", "Learner", "Policy", "load", "policy_kinds", "policy_named"]
+
+FAMILIES: tuple[ModuleType, ...] = (arms,)
+
+
+def policy_kinds() -> dict[str, type[Policy]]:
+    """Every policy class by its command-line name, family by family."""
+    kinds = (getattr(family, name) for family in FAMILIES for name in family.__all__)
+    return {kind.name(): kind for kind in kinds}
+
+
+def policy_named(name: str) -> type[Policy]:
+    """The policy class of a command-line name; a wrong one suggests the nearest."""
+    kinds = policy_kinds()
+    return kinds[checks.known("policy", name, kinds)]

@@ -1,0 +1,83 @@
+"""The base of every policy: a frozen recipe that can be started on a problem."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpbandits.engine.streams import Seed, Streams
+from dpbandits.errors import BudgetNotAccepted, InvalidInput
+from dpbandits.policies.learner import Learner
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems import Problem
+from dpbandits.recipes import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Recipe):
+    """How to decide, and what is promised about it. No data, no seed.
+
+    A subclass names its `problem_kind`, the budgets it `accepts` and its `paper`, makes its first
+    state in `begin`, and states its `guarantee`; its verbs stand beside it as plain functions.
+    """
+
+    abstract: ClassVar[bool] = True
+    problem_kind: ClassVar[type[Problem]]
+    accepts: ClassVar[tuple[type[Budget], ...]]
+    paper: ClassVar[str]
+    needs_horizon: ClassVar[bool] = False
+    status: ClassVar[str] = "proved"
+    # The least share of the budget that some replayed neighbour must reach.
+    replay_floor: ClassVar[float] = 0.9
+
+    privacy: Budget
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.privacy, self.accepts):
+            kinds = ", ".join(kind.__name__ for kind in self.accepts)
+            raise BudgetNotAccepted(f"{type(self).__name__} accepts {kinds}; got {self.privacy!r}")
+
+    @abstractmethod
+    def begin(self, problem: Any) -> tuple[Any, Any]:
+        """The state before the first round: (public, secret)."""
+
+    @abstractmethod
+    def guarantee(self, problem: Any) -> Guarantee:
+        """What is promised on this problem, argued in the class's docstring."""
+
+    def spent(self, public: Any) -> Budget | None:
+        """What the rounds so far have really cost, where the policy can tell; never more than
+        the guarantee, and a function of public values only.
+        """
+        return None
+
+    def twin(self) -> "Policy | None":
+        """The same algorithm without privacy, where there is one."""
+        return None
+
+    def plays_uniform_below(self, problem: Any) -> int:
+        """The horizon below which this budget leaves nothing better than uniform play."""
+        return 0
+
+    def start(self, problem: Problem, *, seed: Seed = None, compiled: bool = False) -> Learner:
+        """A learner on this problem; without a seed, on the operating system's randomness.
+
+        A seed is for tests and simulation: whoever knows it can undo the noise.
+        """
+        self.check(problem)
+        streams = Streams.of(seed)
+        return Learner(
+            self, problem, *self.begin(problem), streams, seeded=seed is not None, compiled=compiled
+        )
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem this policy cannot be started on."""
+        if not isinstance(problem, self.problem_kind):
+            raise InvalidInput(
+                f"{type(self).__name__} is for {self.problem_kind.__name__}, got {problem!r}"
+            )
+        if self.needs_horizon and not isinstance(self.privacy, NonPrivate) and problem.horizon is None:
+            raise InvalidInput(
+                f"{type(self).__name__} needs the horizon to meet {self.privacy}: "
+                f"{type(problem).__name__}(..., horizon=100_000)"
+            )

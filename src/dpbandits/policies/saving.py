@@ -1,0 +1,119 @@
+"""Save files of learners: raw buffers, readable by the owner only, continued at most once.
+
+A file is a NumPy archive (a zip with checksums) of the state's arrays and one JSON header. Nothing is
+pickled, and classes are looked up in a closed table. Continuing one save twice, on different people,
+would reuse its noise; so loading renames the file, and a renamed file is refused.
+"""
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbandits.engine import Streams
+from dpbandits.errors import DPBanditsError, RoundError, SaveFileError
+from dpbandits.policies.learner import Learner
+from dpbandits.policies.policy import Policy
+from dpbandits.problems import Problem
+from dpbandits.version import __version__
+
+FORMAT = 1
+_USED = ".continued"
+
+
+def save(learner: Learner, path: Path) -> Path:
+    """Write a learner between two rounds; replaces an older save of that name as a whole."""
+    if learner._open is not None:
+        raise RoundError("a round is open: update() or skip() it before save()")
+    header = {
+        "format": FORMAT,
+        "version": __version__,
+        "note": "raw, unprotected data: keep secret, continue once",
+        "policy": learner.policy.to_dict(),
+        "problem": learner.problem.to_dict(),
+        "rounds": learner.rounds,
+        "streams": _stream_states(learner),
+    }
+    arrays: dict[str, Any] = {
+        f"{part}.{name}": np.asarray(value)
+        for part, state in (("public", learner._public), ("secret", learner._secret))
+        for name, value in zip(state._fields, state, strict=True)
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    # Created unreadable to others from the first byte, and moved into place whole.
+    draft = path.with_name(path.name + ".part")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(buffer.getvalue())
+        file.flush()
+        os.fsync(handle)
+    draft.replace(path)
+    return path
+
+
+def load(path: str | Path) -> Learner:
+    """Continue a saved learner, once. The file is renamed so that nobody continues it again."""
+    path = Path(path)
+    used = path.with_name(path.name + _USED)
+    if path.suffix == _USED or (used.exists() and not path.exists()):
+        raise SaveFileError(f"{path} was continued already; doing so twice would reuse its noise")
+    header, arrays = _read(path)
+    if header["format"] > FORMAT:
+        raise SaveFileError(
+            f"{path} was written by dpbandits {header['version']}; this is {__version__}, please upgrade"
+        )
+    try:
+        policy = Policy.from_dict(header["policy"])
+        problem = Problem.from_dict(header["problem"])
+        policy.check(problem)
+        public, secret = policy.begin(problem)
+        _fill(public, "public", arrays)
+        _fill(secret, "secret", arrays)
+        streams = Streams.of(None)
+        if header["streams"] is not None:
+            for generator, state in zip(streams, header["streams"], strict=True):
+                generator.bit_generator.state = state
+    except (DPBanditsError, KeyError, TypeError, ValueError) as error:
+        raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
+    learner = Learner(policy, problem, public, secret, streams, seeded=header["streams"] is not None)
+    learner._rounds = header["rounds"]
+    path.replace(used)
+    return learner
+
+
+def _stream_states(learner: Learner) -> list[Any] | None:
+    # Without a seed the noise comes fresh from the operating system, so nothing is kept to repeat.
+    if not learner._seeded:
+        return None
+    return [generator.bit_generator.state for generator in learner._streams]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        if not isinstance(header["format"], int):
+            raise ValueError("no format number")
+    except FileNotFoundError:
+        raise SaveFileError(f"there is no save file at {path}") from None
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        raise SaveFileError(f"{path} is damaged or not a save file of dpbandits: {error}") from error
+    return header, arrays
+
+
+def _fill(state: Any, part: str, arrays: dict[str, Any]) -> None:
+    """Put the saved arrays into a fresh state; anything missing, extra or misshapen is an error."""
+    for name, value in zip(state._fields, state, strict=True):
+        saved = arrays[f"{part}.{name}"]
+        if saved.shape != np.shape(value) or saved.dtype != np.asarray(value).dtype:
+            raise ValueError(f"{part}.{name} has shape {saved.shape}, expected {np.shape(value)}")
+        if isinstance(value, np.ndarray):
+            value[...] = saved
+        elif saved != value:
+            raise ValueError(f"{part}.{name} does not follow from the recipe")

@@ -1,0 +1,6 @@
+"""What a policy must know beforehand: how many actions, what range, how long."""
+
+from dpbandits.problems.arms import Arms
+from dpbandits.problems.problem import Problem
+
+__all__ = ["Arms", "Problem"]

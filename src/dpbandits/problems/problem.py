@@ -1,0 +1,47 @@
+"""The base of every problem: the declared facts a guarantee may rest on."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from dpbandits import checks
+from dpbandits.recipes import Recipe
+
+
+@dataclass(frozen=True)
+class Problem(Recipe):
+    """What is declared before the first round. `horizon`: the number of rounds, where known."""
+
+    abstract: ClassVar[bool] = True
+    horizon: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None:
+            checks.integer(least=1, horizon=self.horizon)
+
+    @classmethod
+    @abstractmethod
+    def example(cls, horizon: int | None) -> Self:
+        """A small problem of this kind, for the conformance suite."""
+
+    @abstractmethod
+    def context(self, *offered: Any) -> Any:
+        """What `select` was given, checked and brought into the declared range."""
+
+    @abstractmethod
+    def reward(self, value: Any) -> Any:
+        """A reward, checked; the policy's `observe` brings it into the declared range."""
+
+    @abstractmethod
+    def extreme_people(self) -> tuple[tuple[Any, Any], ...]:
+        """(context, reward) pairs at and beyond the edge of what is declared, for audits."""
+
+    @property
+    def missing(self) -> Any:
+        """The reward that stands for none; `observe` stores it as the zero row."""
+        return math.nan
+
+    def public_facts(self) -> tuple[str, ...]:
+        """What is declared public, for the guarantee's sentence."""
+        return () if self.horizon is None else ("the horizon",)
