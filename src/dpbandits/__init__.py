@@ -1,0 +1,51 @@
+"""dpbandits: bandits that learn from people without giving any one of them away."""
+
+from dpbandits import errors
+from dpbandits.environments import *
+from dpbandits.environments import __all__ as _environments
+from dpbandits.policies import Learner, Policy, load
+from dpbandits.policies.arms import *
+from dpbandits.policies.arms import __all__ as _arms
+from dpbandits.privacy.accounting import Filter, Odometer, compose
+from dpbandits.privacy.budgets import (
+    ApproxDP,
+    Budget,
+    GaussianDP,
+    NonPrivate,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems import *
+from dpbandits.problems import __all__ as _problems
+from dpbandits.simulation import Trace, simulate
+from dpbandits.version import __version__
+
+__all__ = sorted(
+    [
+        "ApproxDP",
+        "Budget",
+        "Filter",
+        "GaussianDP",
+        "Guarantee",
+        "Learner",
+        "NonPrivate",
+        "Odometer",
+        "Policy",
+        "PureDP",
+        "RenyiDP",
+        "Trace",
+        "Trust",
+        "Unit",
+        "ZeroConcentratedDP",
+        "__version__",
+        "compose",
+        "errors",
+        "load",
+        "simulate",
+        *_arms,
+        *_environments,
+        *_problems,
+    ]
+)

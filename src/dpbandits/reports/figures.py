@@ -1,0 +1,74 @@
+"""Pictures, drawn without a display; matplotlib is imported only when one is drawn."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Told apart by people who do not see red and green alike (Okabe & Ito), then by line style.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES = ("-", "--", ":", "-.")
+
+
+def new_figure(
+    columns: int = 1, *, width: float = 6.0, height: float = 4.0, rows: int = 1
+) -> "tuple[Figure, list[Axes]]":
+    """A figure and its axes, always a list, left to right and top to bottom."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel().tolist()
+    return figure, axes
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """The colour and stroke of the index-th curve."""
+    stroke = STYLES[(index // len(COLOURS)) % len(STYLES)]
+    return {"color": COLOURS[index % len(COLOURS)], "linestyle": stroke}
+
+
+def draw_curves(
+    axes: "Axes", rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]
+) -> None:
+    """The mean of each (runs, points) array, shaded from its best to its worst run."""
+    for index, (label, runs) in enumerate(curves.items()):
+        style = line_style(index)
+        axes.plot(rounds, runs.mean(axis=0), label=label, **style)
+        axes.fill_between(
+            rounds,
+            runs.min(axis=0),
+            runs.max(axis=0),
+            color=style["color"],
+            alpha=0.12,
+            linewidth=0,
+        )
+    axes.set_xlabel("round")
+    axes.margins(x=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    axes.legend(framealpha=0.85, edgecolor="none", fontsize="small")
+
+
+def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]) -> "Figure":
+    """Regret against rounds, one curve a policy."""
+    figure, (axes,) = new_figure(width=7.0)
+    draw_curves(axes, rounds, curves)
+    axes.set_ylabel("regret (mean; shaded: best to worst run)")
+    axes.set_ylim(bottom=0)
+    return figure
+
+
+def save_figure(figure: "Figure", path: Path) -> Path:
+    """Write a figure in the format of its suffix; the same figure gives the same bytes."""
+    import matplotlib
+
+    metadata = {"Date": None} if path.suffix in (".svg", ".pdf") else None
+    with matplotlib.rc_context({"svg.hashsalt": "dpbandits", "svg.fonttype": "path"}):
+        figure.savefig(path, metadata=metadata, dpi=150)
+    return path

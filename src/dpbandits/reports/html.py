@@ -1,0 +1,87 @@
+"""One self-contained page: pictures, tables and sentences, nothing fetched from anywhere."""
+
+import html
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpbandits.reports.tables import Row, cell, heading
+from dpbandits.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 58rem; margin: 2.5rem auto; padding: 0 1rem;
+       color: #1d2430; background: #fff; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+p.lead { color: #4a5568; margin-top: 0; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid #e2e8f0; vertical-align: top; }
+th { font-weight: 600; border-bottom: 2px solid #cbd5e0; } td.number, th.number { text-align: right; }
+figure { margin: 1.2rem 0; } svg { width: 100%; height: auto; }
+footer { color: #718096; font-size: .85rem; margin-top: 2.5rem; }
+"""
+
+
+class Page:
+    """A page that is filled from top to bottom, then written."""
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self.title = title
+        self._parts = [f"<h1>{html.escape(title)}</h1>"]
+        if lead:
+            self._parts.append(f'<p class="lead">{html.escape(lead)}</p>')
+
+    def section(self, title: str) -> "Page":
+        """A heading."""
+        self._parts.append(f"<h2>{html.escape(title)}</h2>")
+        return self
+
+    def text(self, *sentences: str) -> "Page":
+        """A paragraph for each."""
+        self._parts += [f"<p>{html.escape(sentence)}</p>" for sentence in sentences]
+        return self
+
+    def table(self, rows: Sequence[Row]) -> "Page":
+        """Rows of the same keys."""
+        kinds = {
+            key: ' class="number"' if all(isinstance(row[key], int | float) for row in rows) else ""
+            for key in rows[0]
+        }
+        head = "".join(f"<th{kind}>{html.escape(heading(key))}</th>" for key, kind in kinds.items())
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td{kinds[key]}>{html.escape(cell(value))}</td>" for key, value in row.items())
+            + "</tr>"
+            for row in rows
+        )
+        self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        return self
+
+    def picture(self, figure: "Figure", caption: str = "") -> "Page":
+        """A figure, drawn into the page itself."""
+        import matplotlib
+
+        buffer = io.StringIO()
+        with matplotlib.rc_context({"svg.hashsalt": "dpbandits"}):
+            figure.savefig(buffer, format="svg", metadata={"Date": None})
+        drawing = buffer.getvalue()
+        drawing = drawing[drawing.index("<svg") :]
+        label = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+        self._parts.append(f"<figure>{drawing}{label}</figure>")
+        return self
+
+    def write(self, path: Path) -> Path:
+        """The finished page."""
+        body = "\n".join(self._parts)
+        path.write_text(
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style></head><body>\n{body}\n"
+            f"<footer>Made by dpbandits {__version__}.</footer></body></html>\n",
+            encoding="utf-8",
+        )
+        return path

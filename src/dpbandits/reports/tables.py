@@ -1,0 +1,48 @@
+"""Rows as tables: for the terminal, and for Markdown."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+Row = Mapping[str, Any]
+
+
+def cell(value: Any) -> str:
+    """One value, readable: numbers to four digits, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "–"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def heading(key: str) -> str:
+    """A column's key as people write it."""
+    return key.replace("_", " ")
+
+
+def terminal_table(rows: Sequence[Row], title: str | None = None) -> Table:
+    """A table for `rich.print`; numbers stand right."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for key in rows[0]:
+        numeric = all(isinstance(row[key], int | float) for row in rows)
+        table.add_column(heading(key), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell(value) for value in row.values()))
+    return table
+
+
+def markdown_table(rows: Sequence[Row]) -> str:
+    """A Markdown table, a line a row."""
+    keys = list(rows[0])
+    lines = [" | ".join(heading(key) for key in keys), " | ".join("---" for _ in keys)]
+    for row in rows:
+        lines.append(" | ".join(cell(row[key]).replace("|", "\\|").replace("\n", " ") for key in keys))
+    return "\n".join(f"| {line} |" for line in lines) + "\n"

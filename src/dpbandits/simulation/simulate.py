@@ -1,0 +1,139 @@
+"""Several policies on one environment, many runs each, with common random numbers."""
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine.streams import run_seed
+from dpbandits.environments import Environment
+from dpbandits.errors import InvalidInput
+from dpbandits.policies import Policy
+from dpbandits.simulation.checkpoint import Checkpoint
+from dpbandits.simulation.progress import RoundsBar
+from dpbandits.simulation.run import Played, play
+from dpbandits.simulation.trace import Trace, describe
+
+Task = tuple[str, int]
+
+
+def simulate(
+    policies: Policy | Iterable[Policy] | Mapping[str, Policy],
+    environment: Environment,
+    rounds: int,
+    runs: int = 20,
+    seed: int | None = None,
+    *,
+    threads: int | None = None,
+    progress: bool | RoundsBar = True,
+    checkpoint: str | Path | None = None,
+) -> Trace:
+    """Play every policy on the same worlds and return their regret.
+
+    Run r of every policy meets the same chances and the same noise stream, whatever other policies
+    are compared and however many threads work; without a `seed` a fresh one is drawn and kept in the
+    trace. With a `checkpoint`, finished runs are kept there when the work is interrupted, and the
+    same call later goes on from them to the same result.
+    """
+    chosen = _labelled(policies)
+    checks.integer(least=1, rounds=rounds, runs=runs)
+    threads = threads or os.cpu_count() or 1
+    checks.integer(least=1, threads=threads)
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+    checks.integer(least=0, seed=seed)
+    for policy in chosen.values():
+        policy.guarantee(environment.problem(int(rounds)))  # refuse before anything is played
+    grid = thin_grid(int(rounds))
+    header = describe(chosen, environment, int(rounds), int(runs), seed)
+    tasks = [(label, run) for run in range(runs) for label in chosen]
+    kept = Checkpoint(checkpoint, header, grid)
+    played: dict[Task, Played] = kept.read()
+    missing = [task for task in tasks if task not in played]
+    shared = progress if isinstance(progress, RoundsBar) else None
+    bar = shared or RoundsBar(rounds * len(tasks), show=bool(progress))
+    with nullcontext() if shared else bar:
+        bar.advance(rounds * (len(tasks) - len(missing)))
+        try:
+            _play_all(missing, chosen, environment, grid, seed, threads, bar, played)
+        except BaseException:
+            kept.write(played)
+            raise
+    kept.forget()
+    return Trace.of(header, grid, played)
+
+
+def thin_grid(rounds: int, points: int = 100) -> NDArray[np.int64]:
+    """Rounds at which curves are kept: evenly spaced, and evenly on a log scale, the last included."""
+    even = np.linspace(0, rounds, points + 1)[1:]
+    log = np.geomspace(1, rounds, points // 2)
+    grid = np.unique(np.concatenate([even, log]).round().astype(np.int64))
+    return grid[grid >= 1]
+
+
+def _labelled(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+    if isinstance(policies, Policy):
+        policies = [policies]
+    if not isinstance(policies, Mapping):
+        listed = list(policies)
+        policies = {policy.name(): policy for policy in listed}
+        if len(policies) < len(listed):
+            raise InvalidInput("two policies have the same name: give a dict with a label for each")
+    if not policies:
+        raise InvalidInput("expected at least one policy")
+    for label, policy in policies.items():
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"expected a policy for {label!r}, got {policy!r}")
+    return dict(policies)
+
+
+def _play_all(
+    tasks: list[Task],
+    policies: dict[str, Policy],
+    environment: Environment,
+    grid: NDArray[np.int64],
+    seed: int,
+    threads: int,
+    bar: RoundsBar,
+    played: dict[Task, Played],
+) -> None:
+    """Fill `played`; an interruption keeps what is finished and stops the rest within a chunk."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        futures: dict[Future[Played | None], Task] = {
+            pool.submit(
+                play,
+                policies[label],
+                environment,
+                grid,
+                run_seed(seed, run),
+                advance=bar.advance,
+                stop=stop,
+            ): (label, run)
+            for label, run in tasks
+        }
+        try:
+            waiting = set(futures)
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in done:
+                    _keep(future, futures[future], played)
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            for future, task in futures.items():
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    _keep(future, task, played)
+            raise
+
+
+def _keep(future: "Future[Played | None]", task: Task, played: dict[Task, Played]) -> None:
+    result = future.result()
+    if result is not None:
+        played[task] = result

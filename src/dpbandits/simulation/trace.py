@@ -1,0 +1,175 @@
+"""The result of a simulation: regret and reward on a thin grid, with all that made it."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.environments import Environment
+from dpbandits.errors import SaveFileError
+from dpbandits.policies import Policy
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.reports.figures import regret_figure, save_figure
+from dpbandits.simulation.run import Played
+from dpbandits.version import __version__
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMAT = 1
+_KEY = "dpbandits"
+
+
+def describe(
+    policies: Mapping[str, Policy], environment: Environment, rounds: int, runs: int, seed: int
+) -> dict[str, Any]:
+    """All that determines a trace, as JSON values."""
+    problem = environment.problem(rounds)
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+        "environment": environment.to_dict(),
+        "policies": {label: policy.to_dict() for label, policy in policies.items()},
+        "guarantees": {label: p.guarantee(problem).to_dict() for label, p in policies.items()},
+        "rounds": rounds,
+        "runs": runs,
+        "seed": seed,
+    }
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Curves per policy and run. `rounds` is the grid; each curve array is (runs, points, 3)."""
+
+    header: dict[str, Any]
+    rounds: NDArray[np.int64]
+    curves: dict[str, NDArray[np.float64]]
+    seconds: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        header: dict[str, Any],
+        grid: NDArray[np.int64],
+        played: Mapping[tuple[str, int], Played],
+    ) -> Self:
+        """The trace of finished runs."""
+        labels, runs = list(header["policies"]), range(header["runs"])
+        curves = {x: np.stack([played[x, run].curves for run in runs]) for x in labels}
+        seconds = {x: sum(played[x, run].seconds for run in runs) for x in labels}
+        return cls(header, grid, curves, seconds)
+
+    @property
+    def policies(self) -> list[str]:
+        """The labels, in the order given."""
+        return list(self.curves)
+
+    def guarantee(self, policy: str) -> Guarantee:
+        """What was promised for this policy on this problem."""
+        self._curves(policy)
+        return Guarantee.from_dict(self.header["guarantees"][policy])
+
+    def regret(self, policy: str) -> NDArray[np.float64]:
+        """Expected regret Σ (best mean − chosen mean): (runs, points), the last column final."""
+        return self._curves(policy)[:, :, 0]
+
+    def reward(self, policy: str) -> NDArray[np.float64]:
+        """Realised reward so far: (runs, points)."""
+        return self._curves(policy)[:, :, 1]
+
+    def empirical_regret(self, policy: str) -> NDArray[np.float64]:
+        """Σ (best mean − reward), which the papers plot; noisier, and may be negative."""
+        return self._curves(policy)[:, :, 2] - self._curves(policy)[:, :, 1]
+
+    def table(self) -> "pl.DataFrame":
+        """Tidy rows: policy, run, round, regret, reward, optimum (what the best would have earned)."""
+        import polars as pl
+
+        runs, points = self.header["runs"], self.rounds.size
+        parts = [
+            pl.DataFrame(
+                {
+                    "policy": [label] * (runs * points),
+                    "run": np.repeat(np.arange(runs), points),
+                    "round": np.tile(self.rounds, runs),
+                    "regret": self.regret(label).ravel(),
+                    "reward": self.reward(label).ravel(),
+                    "optimum": self._curves(label)[:, :, 2].ravel(),
+                }
+            )
+            for label in self.policies
+        ]
+        return pl.concat(parts)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One summary row per policy, as plain values."""
+        played = self.header["runs"] * self.header["rounds"]
+        found = []
+        for label in self.policies:
+            final = self.regret(label)[:, -1]
+            error = float(final.std(ddof=1) / np.sqrt(final.size)) if final.size > 1 else float("nan")
+            found.append(
+                {
+                    "policy": label,
+                    "guarantee": str(self.guarantee(label).budget),
+                    "mean_regret": float(final.mean()),
+                    "standard_error": error,
+                    "worst_run": float(final.max()),
+                    "ns_per_round": 1e9 * self.seconds[label] / played,
+                }
+            )
+        return found
+
+    def summary(self) -> "pl.DataFrame":
+        """One row per policy: guarantee, mean final regret, its standard error, the worst run."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows())
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given."""
+        curves = {f"{x} ({self.guarantee(x).budget})": self.regret(x) for x in self.policies}
+        figure = regret_figure(self.rounds, curves)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table as Parquet, with seed, versions, recipes and guarantees inside."""
+        about = json.dumps({"header": self.header, "seconds": self.seconds})
+        self.table().write_parquet(Path(path), metadata={_KEY: about})
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a trace written by `save`."""
+        import polars as pl
+
+        try:
+            about = json.loads(pl.read_parquet_metadata(path)[_KEY])
+            header, seconds = about["header"], about["seconds"]
+            if header["format"] > FORMAT:
+                raise SaveFileError(f"{path} was written by the newer dpbandits {header['version']}")
+            table = pl.read_parquet(path)
+            columns = table.select("regret", "reward", "optimum").to_numpy()
+            grid = table["round"].unique().sort().to_numpy()
+            shape = (len(header["policies"]), header["runs"], grid.size, 3)
+            blocks = np.ascontiguousarray(columns).reshape(shape)
+        except FileNotFoundError:
+            raise SaveFileError(f"there is no trace at {path}") from None
+        except (pl.exceptions.PolarsError, OSError, KeyError, ValueError, TypeError) as error:
+            raise SaveFileError(f"{path} is not a trace of dpbandits: {error}") from error
+        return cls(header, grid, dict(zip(header["policies"], blocks, strict=True)), seconds)
+
+    def _curves(self, policy: str) -> NDArray[np.float64]:
+        return self.curves[checks.known("policy in this trace", policy, self.curves)]
