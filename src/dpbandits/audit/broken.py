@@ -1,0 +1,237 @@
+"""Policies that are wrong on purpose. Each must be caught: a detector that never fired is none.
+
+All are `ModifiedThompson` with one mistake that looks harmless in code, and all print the guarantee
+they do not deliver.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpbandits.engine import Noise, verb
+from dpbandits.policies.arms import gaussian_thompson
+from dpbandits.policies.arms.gaussian_thompson import Public, Secret
+from dpbandits.policies.arms.modified_thompson import ModifiedThompson
+from dpbandits.privacy.budgets import Budget
+from dpbandits.problems import Arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenPolicy(ModifiedThompson):
+    """A `ModifiedThompson` whose state class brings wrong verbs."""
+
+    abstract: ClassVar[bool] = True  # in no table of recipes: nobody can ask for one by name
+    state: ClassVar[type[Public]]
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """The usual state, in the class whose verbs are wrong."""
+        public, secret = super().begin(problem)
+        return self.state(*public), secret
+
+
+class HalfNoise(BrokenPolicy):
+    """Half the noise."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_half(public: HalfNoise.state, secret: Secret, noise: Noise) -> None:
+    """The scale divided by two."""
+    if public.round[0] >= public.first_draw:
+        for arm in range(public.counts.size):
+            public.sample[arm] = noise.normal(secret.mean[arm], public.scale[arm] / 2.0)
+
+
+class DataUsedTwice(BrokenPolicy):
+    """The same data drawn twice a round and averaged, for less noise."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_twice(public: DataUsedTwice.state, secret: Secret, noise: Noise) -> None:
+    """Two draws around the same secret."""
+    if public.round[0] >= public.first_draw:
+        for arm in range(public.counts.size):
+            first = noise.normal(secret.mean[arm], public.scale[arm])
+            second = noise.normal(secret.mean[arm], public.scale[arm])
+            public.sample[arm] = (first + second) / 2.0
+
+
+class UnnoisedFirstDraw(BrokenPolicy):
+    """The first decision after the pre-pulls is made on the raw means."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_first(public: UnnoisedFirstDraw.state, secret: Secret, noise: Noise) -> None:
+    """Noise from the second draw on."""
+    if public.round[0] == public.first_draw:
+        public.sample[:] = secret.mean
+    else:
+        gaussian_thompson.release(public, secret, noise)
+
+
+class RawSumOutsideDraw(BrokenPolicy):
+    """Noise around 0 with the secret added beside it: right in law, but nothing shows that it is."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_outside(public: RawSumOutsideDraw.state, secret: Secret, noise: Noise) -> None:
+    """The secret passes by the draw."""
+    if public.round[0] >= public.first_draw:
+        for arm in range(public.counts.size):
+            public.sample[arm] = secret.mean[arm] + noise.normal(0.0, public.scale[arm])
+
+
+class UnnoisedTieBreak(BrokenPolicy):
+    """Draws rounded to a grid, ties broken by the raw means."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_tie(public: UnnoisedTieBreak.state, secret: Secret, noise: Noise) -> None:
+    """A millionth of the secret decides between equals."""
+    gaussian_thompson.release(public, secret, noise)
+    if public.round[0] >= public.first_draw:
+        for arm in range(public.counts.size):
+            public.sample[arm] = round(public.sample[arm], 3) + 1e-6 * secret.mean[arm]
+
+
+class ScaleFromData(BrokenPolicy):
+    """The width of the noise follows the estimated variance, which is made of the data."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_scaled(public: ScaleFromData.state, secret: Secret, noise: Noise) -> None:
+    """A Bernoulli standard deviation as scale."""
+    if public.round[0] >= public.first_draw:
+        for arm in range(public.counts.size):
+            mean = secret.mean[arm]
+            width = math.sqrt(max(mean * (1.0 - mean), 0.01)) / 0.5
+            public.sample[arm] = noise.normal(mean, public.scale[arm] * width)
+
+
+class DrawsWhenUnsure(BrokenPolicy):
+    """No fresh draw for an arm whose raw mean is low anyway: *whether* it draws is a leak."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_unsure(public: DrawsWhenUnsure.state, secret: Secret, noise: Noise) -> None:
+    """The number of draws follows the data."""
+    if public.round[0] >= public.first_draw:
+        for arm in range(public.counts.size):
+            if secret.mean[arm] > 0.2:
+                public.sample[arm] = noise.normal(secret.mean[arm], public.scale[arm])
+
+
+class ReadByTwoPhases(BrokenPolicy):
+    """The pre-pulls' means are released at the full budget, then read again by the draws."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def release_phases(public: ReadByTwoPhases.state, secret: Secret, noise: Noise) -> None:
+    """One release more, priced as if its data were not used again."""
+    if public.round[0] == public.first_draw:
+        for arm in range(public.counts.size):
+            noise.normal(secret.mean[arm], 1.0 / (public.counts[arm] + 1.0))
+    gaussian_thompson.release(public, secret, noise)
+
+
+class CountsRewardsReceived(BrokenPolicy):
+    """A round without a reward is not counted, so a missing reward moves the schedule."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def observe_received(
+    public: CountsRewardsReceived.state, secret: Secret, context: None, action: int, reward: float
+) -> None:
+    """Nothing happens for a missing reward."""
+    if reward == reward:
+        gaussian_thompson.observe(public, secret, context, action, reward)
+
+
+class NoClipping(BrokenPolicy):
+    """Rewards enter the sums as they come."""
+
+    abstract = True
+
+    class state(Public): ...
+
+
+@verb
+def observe_unclipped(
+    public: NoClipping.state, secret: Secret, context: None, action: int, reward: float
+) -> None:
+    """One reward of 10⁹ shifts a mean by 10⁹/n."""
+    gaussian_thompson.observe(public, secret, context, action, 0.5)
+    if reward == reward:
+        secret.total[action] += reward - 0.5
+        count = public.counts[action]
+        secret.mean[action] = (secret.total[action] + 0.5 * count) / (count + 1.0)
+
+
+class ShortHorizon(BrokenPolicy):
+    """Noise calibrated to half of the rounds that are played."""
+
+    abstract = True
+    state = Public
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """The scales of a shorter problem."""
+        assert problem.horizon is not None
+        prepulls, _ = self.scales(problem)
+        draws = problem.horizon - prepulls * problem.arms
+        shorter = Arms(problem.arms, horizon=problem.horizon - draws // 2)
+        return gaussian_thompson.begin(problem.arms, prepulls, self._variance_scale(shorter, prepulls))
+
+
+BROKEN: tuple[type[BrokenPolicy], ...] = (
+    HalfNoise,
+    DataUsedTwice,
+    UnnoisedFirstDraw,
+    RawSumOutsideDraw,
+    UnnoisedTieBreak,
+    ScaleFromData,
+    DrawsWhenUnsure,
+    ReadByTwoPhases,
+    CountsRewardsReceived,
+    NoClipping,
+    ShortHorizon,
+)
+
+
+def broken_policies(privacy: Budget) -> list[BrokenPolicy]:
+    """One of each, at this budget."""
+    return [kind(privacy=privacy) for kind in BROKEN]

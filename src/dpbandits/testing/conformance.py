@@ -1,0 +1,260 @@
+"""The promises every policy makes, each a check that raises `ConformanceError` when it is broken.
+
+All but one are exact. `check_beats_uniform` is statistical: a policy that is no better than uniform
+play passes it with probability below 10⁻⁶ (one-sided normal test on independent runs).
+"""
+
+import dataclasses
+import inspect
+import math
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbandits.audit import replay
+from dpbandits.engine.streams import Streams, run_seed
+from dpbandits.environments import Environment
+from dpbandits.errors import (
+    BudgetNotAccepted,
+    ConformanceError,
+    DPBanditsError,
+    HorizonReached,
+    InvalidInput,
+    RoundError,
+    SaveFileError,
+)
+from dpbandits.policies import Learner, Policy, load
+from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.recipes import Recipe
+from dpbandits.simulation import simulate
+from dpbandits.testing.driving import drive, simulated_totals, state_bytes, state_size
+from dpbandits.testing.examples import _BUDGETS, example_environment
+
+ROUNDS = 600
+_Z_ONE_IN_A_MILLION = 4.753
+
+
+def require(condition: bool, policy: Policy, promise: str) -> None:
+    """Say which policy broke which promise."""
+    if not condition:
+        raise ConformanceError(f"{type(policy).__name__} with {policy.privacy}: {promise}")
+
+
+def refuses(error: type[DPBanditsError], action: Callable[[], object]) -> str | None:
+    """The sentence with which an action was refused, or None if it was not."""
+    try:
+        action()
+    except error as refusal:
+        return str(refusal)
+    return None
+
+
+def check_policy(policy: Policy, environment: Environment | None = None) -> None:
+    """Run every check on a policy; silent if all hold."""
+    world = environment or example_environment(policy.problem_kind)
+    for check in CHECKS:
+        check(policy, world)
+
+
+def check_recipe(policy: Policy, world: Environment) -> None:
+    """Frozen, hashable, the same after a round trip through JSON, documented."""
+    field = dataclasses.fields(policy)[0].name
+    try:
+        setattr(policy, field, None)
+    except dataclasses.FrozenInstanceError:
+        pass
+    else:
+        raise ConformanceError(f"{type(policy).__name__}: a recipe must be frozen")
+    require(Recipe.from_json(policy.to_json()) == policy, policy, "JSON must give the recipe back")
+    require(isinstance(hash(policy), int), policy, "a recipe must be hashable")
+    text = inspect.getdoc(type(policy)) or ""
+    for part in ("**Definition.**", "**Guarantee.**", "**Regret.**"):
+        require(part in text, policy, f"the docstring needs a part {part}")
+
+
+def check_budgets(policy: Policy, world: Environment) -> None:
+    """Kinds of budget it does not accept are refused, and the sentence names what is."""
+    for budget in _BUDGETS:
+        if not isinstance(budget, policy.accepts):
+            said = refuses(BudgetNotAccepted, partial(type(policy), privacy=budget))
+            require(said is not None, policy, f"{budget!r} must be refused")
+            named = all(kind.__name__ in (said or "") for kind in policy.accepts)
+            require(named, policy, "the refusal must name what is accepted")
+
+
+def check_three_ways(policy: Policy, world: Environment) -> None:
+    """Plain Python, compiled verb by verb, and the simulation loop agree to the last bit."""
+    problem, seed = world.problem(ROUNDS), run_seed(3, 0)
+    plain = drive(policy.start(problem, seed=seed), world, seed, ROUNDS)
+    again = drive(policy.start(problem, seed=seed), world, seed, ROUNDS)
+    compiled = drive(policy.start(problem, seed=seed, compiled=True), world, seed, ROUNDS)
+    require(plain.actions == again.actions, policy, "the same streams must give the same decisions")
+    require(plain == compiled, policy, "plain and compiled runs must agree to the last bit")
+    for chunk in (1, 7, ROUNDS):
+        totals = simulated_totals(policy, world, seed, ROUNDS, chunk)
+        require(totals == plain.totals, policy, f"the simulation (chunk {chunk}) must agree bitwise")
+
+
+def check_rounds(policy: Policy, world: Environment) -> None:
+    """A round is opened once, closed once, for its own action; errors change nothing."""
+    learner = policy.start(world.problem(ROUNDS), seed=1)
+    offered = _offers(world)
+    require(refuses(RoundError, learner.skip) is not None, policy, "skip before select is refused")
+    early = refuses(RoundError, lambda: learner.update(0, 1.0))
+    require(early is not None, policy, "update before select is refused")
+    action = learner.select(*offered)
+    before = state_bytes(learner)
+    other = np.asarray(action) + 1
+    require(
+        refuses(RoundError, lambda: learner.update(other, 1.0)) is not None,
+        policy,
+        "another action",
+    )
+    require(refuses(InvalidInput, lambda: learner.update(action, math.nan)) is not None, policy, "NaN")
+    require(
+        refuses(InvalidInput, lambda: learner.update(action, "a")) is not None,
+        policy,
+        "not a number",
+    )
+    require(state_bytes(learner) == before, policy, "a refused update must change nothing")
+    learner.update(action, 1.0)
+    twice = refuses(RoundError, lambda: learner.update(action, 1.0))
+    require(twice is not None, policy, "a second update is refused")
+    learner.select(*offered)
+    learner.select(*offered)
+    require(learner.rounds == 2, policy, "a second select skips the first round")
+
+
+def check_rewards(policy: Policy, world: Environment) -> None:
+    """Rewards beyond the declared range act like the end of the range."""
+    problem, offered = world.problem(200), _offers(world)
+    inside, beyond = (policy.start(problem, seed=2) for _ in range(2))
+    for index in range(200):
+        high = index % 3 != 0
+        for learner, size in ((inside, 1.0), (beyond, 1e9)):
+            action = learner.select(*offered)
+            learner.update(action, size if high else (0.0 if size == 1.0 else -size))
+    require(state_bytes(inside) == state_bytes(beyond), policy, "rewards must be clipped as declared")
+
+
+def check_noise_off(policy: Policy, world: Environment) -> None:
+    """A budget of 10¹², no budget, and the declared twin decide alike."""
+    if not isinstance(policy.privacy, NonPrivate) or type(policy).accepts == (NonPrivate,):
+        return
+    seed, problem = run_seed(4, 0), world.problem(ROUNDS)
+
+    def actions(other: Policy) -> list[Any]:
+        return drive(other.start(problem, seed=seed), world, seed, ROUNDS).actions
+
+    open_actions = actions(policy)
+    huge: list[Budget] = [kind(1e12) for kind in (GaussianDP, PureDP) if kind in policy.accepts]
+    for budget in huge:
+        same = actions(dataclasses.replace(policy, privacy=budget)) == open_actions
+        require(same, policy, f"{budget!r} and NonPrivate() must decide alike")
+    if (twin := policy.twin()) is not None:
+        require(actions(twin) == open_actions, policy, "the twin must decide like NonPrivate()")
+
+
+def check_horizon(policy: Policy, world: Environment) -> None:
+    """The horizon is asked for where it is needed, kept where it is stated, ignored otherwise."""
+    private = not isinstance(policy.privacy, NonPrivate)
+    if policy.needs_horizon and private:
+        said = refuses(InvalidInput, lambda: policy.start(world.problem(None)))
+        require(said is not None and "horizon" in said, policy, "a missing horizon is asked for")
+    else:
+        seed = run_seed(5, 0)
+        runs = [
+            drive(policy.start(world.problem(horizon), seed=seed), world, seed, 100).actions
+            for horizon in (100, 5000, None)
+        ]
+        require(runs[0] == runs[1] == runs[2], policy, "the horizon must not change decisions")
+    learner = policy.start(world.problem(40), seed=1)
+    if learner.guarantee.is_private and learner.guarantee.horizon is not None:
+        for _ in range(40):
+            learner.select(*_offers(world))
+        before = state_bytes(learner)
+        beyond = refuses(HorizonReached, lambda: learner.select(*_offers(world)))
+        require(beyond is not None, policy, "no decision past the horizon")
+        require(state_bytes(learner) == before, policy, "a refused select must change nothing")
+
+
+def check_save(policy: Policy, world: Environment) -> None:
+    """A save continues to the same trajectory, once, and is the owner's only."""
+    problem, seed = world.problem(ROUNDS), run_seed(6, 0)
+    whole = policy.start(problem, seed=seed)
+    drive(whole, world, seed, ROUNDS)
+    learner = policy.start(problem, seed=seed)
+    chance = Streams.of(seed).chance
+    drive(learner, world, chance, ROUNDS // 2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = learner.save(Path(folder) / "learner.dpb")
+        require(
+            path.stat().st_mode & 0o777 == 0o600,
+            policy,
+            "a save file is readable by its owner only",
+        )
+        copy = load(path)
+        drive(copy, world, chance, ROUNDS - ROUNDS // 2)
+        require(state_bytes(copy) == state_bytes(whole), policy, "a save must continue the trajectory")
+        require(copy.rounds == whole.rounds, policy, "a save must remember the rounds")
+        require(refuses(SaveFileError, lambda: load(path)) is not None, policy, "a save continues once")
+
+
+def check_memory(policy: Policy, world: Environment) -> None:
+    """The state does not grow with the number of rounds."""
+    learner = policy.start(world.problem(ROUNDS), seed=1)
+    before = state_size(learner)
+    drive(learner, world, run_seed(1, 0), ROUNDS)
+    require(state_size(learner) <= before, policy, "memory must not grow with the rounds")
+
+
+def check_beats_uniform(policy: Policy, world: Environment) -> None:
+    """Better than uniform play at 10⁻⁶, or no different where the policy says so."""
+    rounds, runs = 20_000, 10
+    trace = simulate(policy, world, rounds, runs, seed=7, progress=False)
+    final = trace.regret(policy.name())[:, -1]
+    uniform = rounds * world.uniform_regret()
+    error = max(float(final.std(ddof=1)) / math.sqrt(runs), 1e-9 * uniform)
+    gain = (uniform - float(final.mean())) / error
+    if rounds < policy.plays_uniform_below(world.problem(rounds)):
+        require(abs(gain) < _Z_ONE_IN_A_MILLION, policy, "declared uniform play must be uniform")
+    else:
+        require(gain > _Z_ONE_IN_A_MILLION, policy, f"regret {final.mean():.0f}, uniform {uniform:.0f}")
+
+
+def check_replay(policy: Policy, world: Environment) -> None:
+    """The replay finds the guarantee kept, by a test that reaches it."""
+    problem = policy.problem_kind.example(48)
+    if policy.guarantee(problem).is_private:
+        found = replay(policy, problem)
+        require(found.passed, policy, str(found))
+
+
+def _offers(world: Environment) -> tuple[Any, ...]:
+    """One offer of the world, as arguments of `select`."""
+    from dpbandits.engine import implementation
+
+    state = world.world()
+    context = implementation("offer", type(state))(state, Streams.of(0).chance)
+    return () if context is None else (context,)
+
+
+CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (
+    check_recipe,
+    check_budgets,
+    check_three_ways,
+    check_rounds,
+    check_rewards,
+    check_noise_off,
+    check_horizon,
+    check_save,
+    check_memory,
+    check_beats_uniform,
+    check_replay,
+)
+
+__all__ = ["CHECKS", "Learner", "check_policy"]

@@ -1,0 +1,63 @@
+"""Driving a learner through a world by hand, and looking at what it became."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpbandits.engine import Streams, implementation
+from dpbandits.environments import Environment
+from dpbandits.policies import Learner, Policy
+from dpbandits.simulation.run import play
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What a driven run left: its actions, the sums the simulation keeps, its last state."""
+
+    actions: list[Any]
+    totals: list[float]
+    state: bytes
+
+
+def drive(
+    learner: Learner,
+    world: Environment,
+    chance: np.random.Generator | np.random.SeedSequence,
+    rounds: int,
+) -> Driven:
+    """Play rounds in plain Python on the chances that `simulate` would use for the same seed."""
+    if isinstance(chance, np.random.SeedSequence):
+        chance = Streams.of(chance).chance
+    state = world.world()
+    offer, pay, settle = (implementation(verb, type(state)) for verb in ("offer", "pay", "settle"))
+    actions, totals = [], [0.0, 0.0, 0.0]
+    for _ in range(rounds):
+        context = offer(state, chance)
+        action = learner.select(*(() if context is None else (context,)))
+        reward = pay(state, context, action, chance)
+        learner.update(action, reward)
+        best, mean, income = settle(state, context, action, reward)
+        totals = [totals[0] + (best - mean), totals[1] + income, totals[2] + best]
+        actions.append(action if isinstance(action, int) else tuple(action))
+    return Driven(actions, [float(total) for total in totals], state_bytes(learner))
+
+
+def simulated_totals(
+    policy: Policy, world: Environment, seed: np.random.SeedSequence, rounds: int, chunk: int
+) -> list[float]:
+    """The same sums from the compiled loop, played in chunks of a fixed size."""
+    played = play(policy, world, np.array([rounds]), seed, chunk=chunk)
+    assert played is not None
+    return [float(value) for value in played.curves[-1]]
+
+
+def state_bytes(learner: Learner) -> bytes:
+    """Everything the learner knows, bit for bit."""
+    parts = [*learner._public, *learner._secret]
+    return b"|".join(np.asarray(part).tobytes() for part in parts)
+
+
+def state_size(learner: Learner) -> int:
+    """The bytes of its state."""
+    return len(state_bytes(learner))
