@@ -1,0 +1,69 @@
+"""`dpbandits audit`."""
+
+import typer
+
+from dpbandits.audit import Replay, replay
+from dpbandits.audit.broken import broken_policies
+from dpbandits.cli.output import JSON, console, print_json, print_rows
+from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy
+from dpbandits.privacy.budgets import GaussianDP
+
+
+def audit(
+    name: str = typer.Argument(help="A policy, as for `compare`."),
+    privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
+    rounds: int = typer.Option(48, help="Length of the replayed streams."),
+    controls: bool = typer.Option(True, help="Also replay policies that are wrong on purpose."),
+    as_json: bool = JSON,
+) -> None:
+    """Replay a policy on every neighbour of extreme streams: the exact privacy cost of its releases.
+
+    Ends with status 1 if the guarantee is not kept, or if a control was not caught.
+    """
+    subject = policy(name, budget(privacy))
+    problem = subject.problem_kind.example(rounds)
+    guarantee = subject.guarantee(problem)
+    with console().status(f"replaying {name}"):
+        found = replay(subject, problem)
+        broken = broken_policies(GaussianDP(1.0)) if controls else []
+        caught = {type(one).__name__: (one, replay(one)) for one in broken}
+    kept = found.passed and not any(result.private for _, result in caught.values())
+    if as_json:
+        print_json(
+            {
+                "policy": subject.to_dict(),
+                "guarantee": guarantee.to_dict(),
+                "replay": _record(found),
+                "controls": {label: _record(result) for label, (_, result) in caught.items()},
+                "passed": kept,
+            }
+        )
+    else:
+        console().print(f"[bold]{name}[/]: {guarantee}\n", soft_wrap=True)
+        console().print(f"Replay: {found}\n", soft_wrap=True)
+        if caught:
+            print_rows(
+                [
+                    {
+                        "control": (type(one).__doc__ or "").split("\n")[0],
+                        "caught": not result.private,
+                        "by": result.failure or f"cost {result.cost:.4g} of {result.limit:.4g}",
+                    }
+                    for one, result in caught.values()
+                ],
+                "Policies that are wrong on purpose",
+            )
+        console().print("[bold green]passed[/]" if kept else "[bold red]FAILED[/]")
+    if not kept:
+        raise typer.Exit(1)
+
+
+def _record(found: Replay) -> dict[str, object]:
+    return {
+        "cost": found.cost,
+        "limit": found.limit,
+        "neighbours": found.neighbours,
+        "worst": found.worst,
+        "failure": found.failure,
+        "passed": found.passed,
+    }

@@ -1,0 +1,115 @@
+"""`dpbandits compare`."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from dpbandits.cli.output import JSON, console, print_json, print_rows
+from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy, whole
+from dpbandits.environments import Environment
+from dpbandits.errors import InvalidInput
+from dpbandits.policies import Policy, policy_kinds
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.reports.html import Page
+from dpbandits.simulation import Trace, simulate
+
+
+def compare(
+    policies: list[str] = typer.Argument(
+        None,
+        help="Names from `dpbandits list`, options after a colon: modified-thompson:prepulls=2000. "
+        "Without any: all that accept the budget.",
+    ),
+    privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
+    env: str = typer.Option("bernoulli", help="bernoulli or exponential"),
+    means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
+    rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),
+    rounds: str = typer.Option("1e5", help="Rounds of each run."),
+    runs: int = typer.Option(20, help="Independent runs of each policy."),
+    seed: int = typer.Option(0, help="The same seed gives the same table."),
+    threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
+    twins: bool = typer.Option(True, help="Add each policy's non-private twin."),
+    report: Path = typer.Option(None, help="Write a page with the plot, e.g. report.html."),
+    plot: Path = typer.Option(None, help="Write the plot, e.g. regret.svg."),
+    save: Path = typer.Option(None, help="Write the trace, e.g. trace.parquet."),
+    as_json: bool = JSON,
+) -> None:
+    """Play private policies and their non-private twins on one problem, to see what privacy costs."""
+    world, wanted = environment(env, means, rates), budget(privacy)
+    chosen = _chosen(policies or [], wanted, world, twins)
+    trace = simulate(
+        chosen, world, whole(rounds, "rounds"), runs, seed, threads=threads, progress=not as_json
+    )
+    rows, sentences = _rows(trace, chosen), {x: str(trace.guarantee(x)) for x in trace.policies}
+    written = _write(trace, rows, sentences, report, plot, save)
+    if as_json:
+        print_json({"rows": rows, "guarantees": trace.header["guarantees"], "seed": seed})
+        return
+    print_rows(rows, f"Regret after {trace.header['rounds']:,} rounds, {runs} runs, {wanted}")
+    for label, sentence in sentences.items():
+        console().print(f"[bold]{label}[/]: {sentence}", soft_wrap=True)
+    for path in written:
+        console().print(f"written: {path}", style="dim")
+
+
+def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -> dict[str, Policy]:
+    """The policies asked for, or all that accept the budget, each followed by its twin."""
+    kind = type(world.problem(None))
+    if not names:
+        names = [
+            name
+            for name, policy_kind in policy_kinds().items()
+            if policy_kind.problem_kind is kind and isinstance(wanted, policy_kind.accepts)
+        ]
+    if not names:
+        raise InvalidInput(f"no policy for {kind.__name__} accepts {wanted}; see `dpbandits list`")
+    found: dict[str, Policy] = {}
+    for name in names:
+        found[name] = policy(name, wanted)
+    for one in list(found.values()):
+        twin = one.twin() if twins and not isinstance(one.privacy, NonPrivate) else None
+        if twin is not None and twin not in found.values():
+            found[f"{twin.name()} (twin)"] = twin
+    return found
+
+
+def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
+    """The summary, with each private policy's regret as a multiple of its twin's."""
+    rows = trace.rows()
+    regret = {row["policy"]: row["mean_regret"] for row in rows}
+    labels: dict[Policy | None, str] = {policy: label for label, policy in chosen.items()}
+    for row in rows:
+        twin = chosen[row["policy"]].twin()
+        row["times_twin"] = row["mean_regret"] / regret[labels[twin]] if twin in labels else None
+    return rows
+
+
+def _write(
+    trace: Trace,
+    rows: list[dict[str, Any]],
+    sentences: dict[str, str],
+    report: Path | None,
+    plot: Path | None,
+    save: Path | None,
+) -> list[Path]:
+    written = []
+    if report is not None:
+        header = trace.header
+        lead = f"Regret over {header['rounds']:,} rounds, {header['runs']} runs, seed {header['seed']}."
+        page = Page("What does privacy cost?", lead)
+        page.picture(trace.plot(), "Mean regret; shaded from the best to the worst run.")
+        page.section("Regret at the last round").table(rows)
+        page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
+        page.section("How to make this page again").text(
+            f"Seed {header['seed']}, dpbandits {header['version']}, numpy {header['numpy']}, "
+            f"numba {header['numba']}, environment {header['environment']}, "
+            f"policies {header['policies']}."
+        )
+        written.append(page.write(report))
+    if plot is not None:
+        trace.plot(plot)
+        written.append(plot)
+    if save is not None:
+        written.append(trace.save(save))
+    return written

@@ -1,0 +1,28 @@
+"""One way to print: tables for people, JSON for machines."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from dpbandits.reports.tables import Row, terminal_table
+
+JSON = typer.Option(False, "--json", help="Print JSON for machines instead.")
+
+
+def console() -> Console:
+    """Standard output; wide enough to keep tables whole when it is not a terminal."""
+    screen = Console(highlight=False)
+    return screen if screen.is_terminal else Console(highlight=False, width=160)
+
+
+def print_json(value: Any) -> None:
+    """Plain JSON, one document."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=1))
+
+
+def print_rows(rows: Sequence[Row], title: str | None = None) -> None:
+    """Rows as a table."""
+    console().print(terminal_table(rows, title))

@@ -1,0 +1,78 @@
+"""`dpbandits privacy`."""
+
+import math
+from typing import Any
+
+import typer
+from scipy.special import ndtr
+
+from dpbandits.cli.output import JSON, console, print_json, print_rows
+from dpbandits.cli.parsing import PRIVACY_HELP, budget
+from dpbandits.errors import NotImplied
+from dpbandits.privacy.budgets import (
+    ApproxDP,
+    Budget,
+    GaussianDP,
+    NonPrivate,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpbandits.privacy.calibration import laplace_scale
+
+
+def privacy(
+    text: str = typer.Argument(metavar="BUDGET", help=PRIVACY_HELP),
+    delta: float = typer.Option(1e-6, help="The δ at which to state (ε, δ)-DP."),
+    as_json: bool = JSON,
+) -> None:
+    """A budget in every definition, and what it buys."""
+    held = budget(text)
+    facts = _facts(held)
+    if as_json:
+        print_json({"budget": held.to_dict(), "implies": _implied(held, delta), "buys": facts})
+        return
+    console().print(f"[bold]{held}[/]\n")
+    print_rows(_implied(held, delta), "The same promise in other definitions")
+    for name, value in facts.items():
+        console().print(f"{name}: [bold]{value:.6g}[/]")
+
+
+def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:
+    """A row per definition: the strongest statement that follows, or that none does."""
+    at_delta = held.delta if isinstance(held, ApproxDP) else delta
+    wanted: list[tuple[str, type[Budget], dict[str, float]]] = [
+        ("pure DP", PureDP, {}),
+        ("Gaussian DP", GaussianDP, {}),
+        ("zero-concentrated DP", ZeroConcentratedDP, {}),
+        ("Rényi DP of order 8", RenyiDP, {"order": 8.0}),
+        (f"(ε, δ)-DP at δ = {at_delta:g}", ApproxDP, {"delta": at_delta}),
+    ]
+    rows = []
+    for name, kind, at in wanted:
+        try:
+            implied: str = str(held.implies(kind, **at))
+        except NotImplied:
+            implied = "none follows"
+        rows.append({"definition": name, "follows": implied})
+    return rows
+
+
+def _facts(held: Budget) -> dict[str, float]:
+    """Numbers a person can picture."""
+    if isinstance(held, NonPrivate):
+        return {}
+    facts = {}
+    try:
+        facts["Gaussian noise that suffices, per unit of sensitivity"] = 1.0 / held.to_gaussian().mu
+    except NotImplied:
+        facts["Laplace noise that suffices, per unit of sensitivity"] = laplace_scale(1.0, held)
+    # The best attacker who must tell two candidates apart, each as likely as the other.
+    if isinstance(held, GaussianDP):
+        guess = float(ndtr(held.mu / 2.0))
+    else:
+        guess = 0.5 + held.delta_for(0.0) / 2.0
+    facts["An attacker who must tell two people apart is right with probability at most"] = min(
+        guess, 1.0
+    )
+    return {name: value for name, value in facts.items() if math.isfinite(value)}

@@ -1,0 +1,52 @@
+"""`dpbandits reproduce`."""
+
+from pathlib import Path
+
+import typer
+
+from dpbandits.cli.output import JSON, console, print_json, print_rows
+from dpbandits.experiments import FIGURES, figure_named
+from dpbandits.experiments.documentation import write_reproduction
+from dpbandits.experiments.figure import Result, Scale
+from dpbandits.experiments.reproduce import claim_rows
+from dpbandits.experiments.reproduce import reproduce as run_figure
+
+
+def reproduce(
+    names: list[str] = typer.Argument(help="Names from `dpbandits figures`, or `all`."),
+    scale: Scale = typer.Option(Scale.quick, help="quick: the shape; paper: as published."),
+    out: Path = typer.Option(Path("dpbandits-results"), help="Folder for traces, pictures, pages."),
+    threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
+    docs: Path = typer.Option(None, help="Also write reproduction.md and its pictures there."),
+    as_json: bool = JSON,
+) -> None:
+    """Reproduce published figures and check what the paper says about them.
+
+    An interrupted run keeps what is finished; the same command goes on from there.
+    """
+    chosen = list(FIGURES.values()) if names == ["all"] else [figure_named(name) for name in names]
+    results: dict[str, Result] = {}
+    for figure in chosen:
+        folder = out / f"{figure.name}-{scale.value}"
+        result = run_figure(figure, scale, folder, threads=threads, progress=not as_json)
+        results[figure.name] = result
+        if not as_json:
+            rows = [
+                {k: v for k, v in row.items() if k != "figure"} for row in claim_rows(figure, result)
+            ]
+            print_rows(rows, f"{figure.name}: {figure.title} ({result.scale})")
+            for note in result.notes:
+                console().print(f"Note: {note}", soft_wrap=True)
+            console().print(f"written: {folder}/report.html, {figure.name}.svg\n", style="dim")
+    if docs is not None:
+        write_reproduction(docs, {figure.name: (figure, results[figure.name]) for figure in chosen})
+    if as_json:
+        print_json(
+            {
+                name: {
+                    "scale": result.scale,
+                    "claims": [claim.to_dict() for claim in result.claims],
+                }
+                for name, result in results.items()
+            }
+        )

@@ -1,0 +1,18 @@
+"""Published figures and tables, each by one command, with the paper's claims checked.
+
+To add a paper: one file with a tuple FIGURES, and its name below.
+"""
+
+from dpbandits import checks
+from dpbandits.experiments import ou_2024
+from dpbandits.experiments.figure import Claim, Figure, Result, Simulation
+
+__all__ = ["FIGURES", "Claim", "Figure", "Result", "Simulation", "figure_named"]
+
+PAPERS = (ou_2024,)
+FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
+
+
+def figure_named(name: str) -> Figure:
+    """The figure of this name; a wrong one suggests the nearest."""
+    return FIGURES[checks.known("figure", name, FIGURES)]

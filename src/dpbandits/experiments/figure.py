@@ -1,0 +1,98 @@
+"""What a published figure is here: simulations, a drawing, and claims with a verdict."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from dpbandits.environments import Environment
+from dpbandits.policies import Policy
+from dpbandits.simulation import Trace
+
+
+class Scale(StrEnum):
+    """How large: `quick` shows the shape in seconds, `paper` is what was published."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A sentence of the paper, what was measured about it, and whether it holds."""
+
+    paper: str
+    measured: str
+    holds: bool
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return "holds" if self.holds else "does not hold"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self) | {"verdict": self.verdict}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """The arguments of one `simulate`."""
+
+    policies: Mapping[str, Policy]
+    environment: Environment
+    rounds: int
+    runs: int
+    seed: int = 0
+
+    @property
+    def total_rounds(self) -> int:
+        """Over all policies and runs."""
+        return self.rounds * self.runs * len(self.policies)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A reproduced figure."""
+
+    drawing: Any
+    claims: list[Claim]
+    scale: str
+    caption: str
+    notes: list[str] = field(default_factory=list)
+
+
+class Figure(ABC):
+    """One published figure or table."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    def simulations(self, scale: Scale) -> dict[str, Simulation]:
+        """What must be simulated, by name; nothing for a figure of formulas."""
+        return {}
+
+    @abstractmethod
+    def describe_scale(self, scale: Scale) -> str:
+        """Rounds, runs and grid, in a few words."""
+
+    @abstractmethod
+    def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
+        """The figure, with the paper's axes."""
+
+    @abstractmethod
+    def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
+        """The paper's claims, measured."""
+
+    def result(self, traces: Mapping[str, Trace], scale: Scale) -> Result:
+        """Drawing and claims together."""
+        return Result(
+            drawing=self.draw(traces, scale),
+            claims=self.claims(traces, scale),
+            scale=self.describe_scale(scale),
+            caption=f"{self.title} ({self.paper})",
+            notes=list(self.notes),
+        )

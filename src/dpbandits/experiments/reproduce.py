@@ -1,0 +1,84 @@
+"""Running a figure: traces kept in a folder, so that an interrupted run goes on where it stopped."""
+
+import json
+from pathlib import Path
+
+from dpbandits.errors import SaveFileError
+from dpbandits.experiments.figure import Figure, Result, Scale, Simulation
+from dpbandits.reports.figures import save_figure
+from dpbandits.reports.html import Page
+from dpbandits.reports.tables import Row
+from dpbandits.simulation import Trace, simulate
+from dpbandits.simulation.progress import RoundsBar
+from dpbandits.simulation.trace import describe
+
+
+def reproduce(
+    figure: Figure, scale: Scale, folder: Path, *, threads: int | None = None, progress: bool = True
+) -> Result:
+    """Simulate what is missing in `folder`, then write the picture, the claims and a page there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = figure.simulations(scale)
+    traces = {}
+    total = sum(simulation.total_rounds for simulation in wanted.values())
+    with RoundsBar(total, figure.name, show=progress) as bar:
+        for name, simulation in wanted.items():
+            traces[name] = _trace(simulation, folder / f"{name}.parquet", bar, threads)
+    result = figure.result(traces, scale)
+    save_figure(result.drawing, folder / f"{figure.name}.svg")
+    claims = [claim.to_dict() for claim in result.claims]
+    record = {"figure": figure.name, "scale": result.scale, "claims": claims}
+    (folder / "claims.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    page(figure, result, traces).write(folder / "report.html")
+    return result
+
+
+def _trace(simulation: Simulation, path: Path, bar: RoundsBar, threads: int | None) -> Trace:
+    """The kept trace, if it is of exactly this simulation; otherwise a new one."""
+    s = simulation
+    kept = _kept(path)
+    if kept is not None and kept.header == describe(s.policies, s.environment, s.rounds, s.runs, s.seed):
+        bar.advance(s.total_rounds)
+        return kept
+    checkpoint = path.with_suffix(".checkpoint")
+    arguments = (dict(s.policies), s.environment, s.rounds, s.runs, s.seed)
+    try:
+        trace = simulate(*arguments, threads=threads, progress=bar, checkpoint=checkpoint)
+    except SaveFileError:
+        # Finished runs of another version or scale: of no use for this one.
+        checkpoint.unlink()
+        trace = simulate(*arguments, threads=threads, progress=bar, checkpoint=checkpoint)
+    trace.save(path)
+    return trace
+
+
+def _kept(path: Path) -> Trace | None:
+    try:
+        return Trace.load(path)
+    except SaveFileError:
+        return None
+
+
+def claim_rows(figure: Figure, result: Result) -> list[Row]:
+    """One row per claim, as shown on the terminal, in pages and in docs/reproduction.md."""
+    return [
+        {
+            "figure": figure.name,
+            "the paper says": claim.paper,
+            "measured": claim.measured,
+            "verdict": claim.verdict,
+        }
+        for claim in result.claims
+    ]
+
+
+def page(figure: Figure, result: Result, traces: dict[str, Trace]) -> Page:
+    """A page with the picture, the verdicts and the numbers behind them."""
+    made = Page(f"{figure.name}: {figure.title}", f"{figure.paper}. Scale: {result.scale}.")
+    made.picture(result.drawing, result.caption)
+    made.section("What the paper claims, measured").table(claim_rows(figure, result))
+    if result.notes:
+        made.section("Notes").text(*result.notes)
+    for name, trace in traces.items():
+        made.section(f"Regret at the last round: {name}").table(trace.rows())
+    return made
