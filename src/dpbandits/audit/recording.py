@@ -16,6 +16,11 @@ class Draw:
     scale: Any
     result: Any
 
+    def __post_init__(self) -> None:
+        # A drawn-from buffer is usually emptied right after the draw: keep what it held.
+        for name in ("location", "scale", "result"):
+            object.__setattr__(self, name, np.array(getattr(self, name)))
+
 
 @dataclass(frozen=True)
 class Steer:
@@ -87,7 +92,7 @@ class ForcedNoise:
         if kind != before.kind or not np.array_equal(scale, before.scale):
             raise Mismatch(f"{kind} of scale {scale} where it was {before.kind} of {before.scale}")
         self.draws.append(Draw(kind, location, scale, before.result))
-        return before.result
+        return before.result[()]
 
     def normal(self, loc: Any, scale: Any, size: Any = None) -> Any:
         """The recorded result."""

@@ -1,18 +1,22 @@
 """`dpbandits compare`."""
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from dpbandits.cli.output import JSON, console, print_json, print_rows
+from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
 from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy, whole
+from dpbandits.engine.cache import cache_home
 from dpbandits.environments import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.reports.html import Page
 from dpbandits.simulation import Trace, simulate
+from dpbandits.simulation.trace import describe
 
 
 def compare(
@@ -38,9 +42,18 @@ def compare(
     """Play private policies and their non-private twins on one problem, to see what privacy costs."""
     world, wanted = environment(env, means, rates), budget(privacy)
     chosen = _chosen(policies or [], wanted, world, twins)
-    trace = simulate(
-        chosen, world, whole(rounds, "rounds"), runs, seed, threads=threads, progress=not as_json
-    )
+    length = whole(rounds, "rounds")
+    with stoppable("finished runs are kept"):
+        trace = simulate(
+            chosen,
+            world,
+            length,
+            runs,
+            seed,
+            threads=threads,
+            progress=not as_json,
+            checkpoint=_checkpoint(describe(chosen, world, length, runs, seed)),
+        )
     rows, sentences = _rows(trace, chosen), {x: str(trace.guarantee(x)) for x in trace.policies}
     written = _write(trace, rows, sentences, report, plot, save)
     if as_json:
@@ -72,6 +85,12 @@ def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -
         if twin is not None and twin not in found.values():
             found[f"{twin.name()} (twin)"] = twin
     return found
+
+
+def _checkpoint(header: dict[str, Any]) -> Path:
+    """Where this very comparison keeps its finished runs when it is interrupted."""
+    digest = hashlib.sha256(json.dumps(header).encode()).hexdigest()[:20]
+    return cache_home() / f"compare-{digest}.npz"
 
 
 def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:

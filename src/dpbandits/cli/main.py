@@ -52,6 +52,3 @@ def main() -> None:
     except DPBanditsError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; finished runs are kept where the command resumes")
-        sys.exit(130)

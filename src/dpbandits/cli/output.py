@@ -1,7 +1,8 @@
 """One way to print: tables for people, JSON for machines."""
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import typer
@@ -10,6 +11,16 @@ from rich.console import Console
 from dpbandits.reports.tables import Row, terminal_table
 
 JSON = typer.Option(False, "--json", help="Print JSON for machines instead.")
+
+
+@contextlib.contextmanager
+def stoppable(kept: str) -> Iterator[None]:
+    """Ctrl-C ends the command with a sentence about what is kept, not with a traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True).print(f"stopped; {kept}, the same command goes on from there")
+        raise typer.Exit(130) from None
 
 
 def console() -> Console:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from dpbandits.cli.output import JSON, console, print_json, print_rows
+from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
 from dpbandits.experiments import FIGURES, figure_named
 from dpbandits.experiments.documentation import write_reproduction
 from dpbandits.experiments.figure import Result, Scale
@@ -28,7 +28,8 @@ def reproduce(
     results: dict[str, Result] = {}
     for figure in chosen:
         folder = out / f"{figure.name}-{scale.value}"
-        result = run_figure(figure, scale, folder, threads=threads, progress=not as_json)
+        with stoppable(f"finished runs are kept in {folder}"):
+            result = run_figure(figure, scale, folder, threads=threads, progress=not as_json)
         results[figure.name] = result
         if not as_json:
             rows = [

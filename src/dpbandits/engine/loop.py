@@ -1,19 +1,14 @@
-"""The one compiled loop, and the cache that makes it start at once in the next process."""
+"""The one compiled loop."""
 
-import contextlib
 import functools
-import hashlib
-import os
-import shutil
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits.engine.cache import own_cache
 from dpbandits.engine.verbs import (
     asks_pause,
     modules_of,
@@ -24,10 +19,6 @@ from dpbandits.engine.verbs import (
     select,
     settle,
 )
-
-_config: Any = numba.config  # its stubs do not list the settings
-_PACKAGE = Path(__file__).parents[1]
-_KEPT_CACHES = 8
 
 
 class Ledger(NamedTuple):
@@ -115,43 +106,6 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
 
 @functools.lru_cache
 def _compile(outside: tuple[str, ...]) -> Compiled:
-    with _cache_folder(outside) as usable:
+    with own_cache(outside) as usable:
         jit = numba.njit(cache=usable, nogil=True, error_model="numpy")
         return Compiled(*(jit(function) for function in (_run, _release, _select, _observe)))
-
-
-@contextlib.contextmanager
-def _cache_folder(outside: tuple[str, ...]) -> Iterator[bool]:
-    """Point numba's cache at our own folder while our functions are declared, and only then."""
-    before = _config.CACHE_DIR
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpbandits"
-    try:
-        folder = (Path(before) if before else home) / f"dpbandits-{_digest(outside)}"
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.touch()
-        _forget_old(folder)
-    except OSError:
-        # No writable home, or a verb typed into a notebook, which has no source file to hash.
-        yield False
-        return
-    _config.CACHE_DIR = str(folder)
-    try:
-        yield True
-    finally:
-        _config.CACHE_DIR = before
-
-
-def _digest(outside: tuple[str, ...]) -> str:
-    files = sorted(_PACKAGE.rglob("*.py"))
-    files += [Path(getattr(sys.modules[module], "__file__", None) or "") for module in outside]
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes() + b"\0")
-    return digest.hexdigest()[:20]
-
-
-def _forget_old(folder: Path) -> None:
-    """Each edit makes a new folder: keep the few used last."""
-    known = sorted(folder.parent.glob("dpbandits-*"), key=lambda path: path.stat().st_mtime)
-    for path in known[:-_KEPT_CACHES]:
-        shutil.rmtree(path, ignore_errors=True)

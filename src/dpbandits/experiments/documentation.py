@@ -21,7 +21,7 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result]]) 
     pictures.mkdir(parents=True, exist_ok=True)
     parts = [_HEAD]
     for name, (figure, result) in results.items():
-        save_figure(result.drawing, pictures / f"{name}.svg")
+        save_figure(result.drawing, pictures / f"{name}.png")
         rows = [
             {key: value for key, value in row.items() if key != "figure"} | {"scale": result.scale}
             for row in claim_rows(figure, result)
@@ -29,7 +29,7 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result]]) 
         parts += [
             f"\n## {name}: {figure.title}\n\n",
             f"{figure.paper} · `dpbandits reproduce {name} --scale paper`\n",
-            f"\n![{figure.title}](figures/{name}.svg)\n\n",
+            f"\n![{figure.title}](figures/{name}.png)\n\n",
             markdown_table(rows),
             *(f"\n{note}\n" for note in result.notes),
         ]

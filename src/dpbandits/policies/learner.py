@@ -41,7 +41,7 @@ class Learner:
         self._streams, self._seeded = streams, seeded
         self._rounds = 0
         self._open: tuple[Any, Any] | None = None  # the context and action of the open round
-        self._last = problem.horizon if self.guarantee.is_private else None
+        self._last = self.guarantee.horizon if self.guarantee.is_private else None
         if compiled:
             code = compiled_for(public)
             self._release, self._select, self._observe = code.release, code.select, code.observe

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits import checks
 from dpbandits.engine import Streams
 from dpbandits.errors import DPBanditsError, RoundError, SaveFileError
 from dpbandits.policies.learner import Learner
@@ -71,6 +72,7 @@ def load(path: str | Path) -> Learner:
         policy = Policy.from_dict(header["policy"])
         problem = Problem.from_dict(header["problem"])
         policy.check(problem)
+        checks.integer(least=0, rounds=header["rounds"])
         public, secret = policy.begin(problem)
         _fill(public, "public", arrays)
         _fill(secret, "secret", arrays)
@@ -95,7 +97,7 @@ def _stream_states(learner: Learner) -> list[Any] | None:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
         if not isinstance(header["format"], int):

@@ -39,7 +39,7 @@ class Budget(Recipe):
         raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at δ = {delta:g}")
 
     def _weakened(self, kind: "type[Budget]", order: float) -> "Budget | None":
-        """The same in a kind other than its own and other than (ε, δ), if one follows."""
+        """This guarantee in a kind other than its own and other than (ε, δ), if one follows."""
         return None
 
     def to_gaussian(self) -> "GaussianDP":
@@ -59,7 +59,7 @@ class Budget(Recipe):
     def implies(
         self, kind: "type[Budget]", *, delta: float | None = None, order: float | None = None
     ) -> "Budget":
-        """Say a held guarantee in another definition: the strongest known to follow.
+        """This guarantee, where it is held, in another definition: the strongest known to follow.
 
         `ApproxDP` needs the `delta` to state it at, `RenyiDP` the `order`.
 
@@ -93,7 +93,7 @@ class Budget(Recipe):
         return found
 
     def within(self, wanted: "Budget") -> "Budget":
-        """Say a held guarantee in the kind that was wanted.
+        """This held guarantee in the kind that was wanted.
 
         Exactly `wanted` where that is met to rounding, the stronger one where there is slack. Where
         it is *not* met this is an error: what is printed must be what is delivered.

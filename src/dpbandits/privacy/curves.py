@@ -116,7 +116,7 @@ def _divergence_log_delta(divergence: float) -> float:
 
 def renyi_epsilon(order: float, divergence: float, log_delta: float) -> float:
     """ε from an (α, γ)-Rényi guarantee (Canonne, Kamath & Steinke 2020, Prop. 12), rounded up."""
-    if _divergence_log_delta(divergence) <= log_delta:
+    if _divergence_log_delta(divergence) <= log_delta * (1.0 + _SAFE):
         return 0.0
     gap = order - 1.0
     # −ln(1 − 1/α), without its cancellation at α near 1.

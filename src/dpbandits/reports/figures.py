@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # Told apart by people who do not see red and green alike (Okabe & Ito), then by line style.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
+# Nothing about when or by what it was drawn, so that the same figure gives the same bytes.
+SVG_ABOUT: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+SVG_SETTINGS: Any = {"svg.hashsalt": "dpbandits"}
 
 
 def new_figure(
@@ -68,7 +71,7 @@ def save_figure(figure: "Figure", path: Path) -> Path:
     """Write a figure in the format of its suffix; the same figure gives the same bytes."""
     import matplotlib
 
-    metadata = {"Date": None} if path.suffix in (".svg", ".pdf") else None
-    with matplotlib.rc_context({"svg.hashsalt": "dpbandits", "svg.fonttype": "path"}):
-        figure.savefig(path, metadata=metadata, dpi=150)
+    about = {".svg": SVG_ABOUT, ".pdf": {"CreationDate": None}}.get(path.suffix)
+    with matplotlib.rc_context(SVG_SETTINGS):
+        figure.savefig(path, metadata=about, dpi=150)
     return path

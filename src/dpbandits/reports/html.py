@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpbandits.reports.figures import SVG_ABOUT, SVG_SETTINGS
 from dpbandits.reports.tables import Row, cell, heading
 from dpbandits.version import __version__
 
@@ -66,8 +67,8 @@ class Page:
         import matplotlib
 
         buffer = io.StringIO()
-        with matplotlib.rc_context({"svg.hashsalt": "dpbandits"}):
-            figure.savefig(buffer, format="svg", metadata={"Date": None})
+        with matplotlib.rc_context(SVG_SETTINGS):
+            figure.savefig(buffer, format="svg", metadata=SVG_ABOUT)
         drawing = buffer.getvalue()
         drawing = drawing[drawing.index("<svg") :]
         label = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""

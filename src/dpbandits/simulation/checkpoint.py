@@ -1,5 +1,6 @@
 """Finished runs of an interrupted simulation, kept so that the same call can go on."""
 
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -24,7 +25,7 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return {}
         try:
-            with np.load(self.path, allow_pickle=False) as archive:
+            with np.load(io.BytesIO(self.path.read_bytes()), allow_pickle=False) as archive:
                 header = archive["header"].tobytes().decode()
                 tasks = json.loads(archive["tasks"].tobytes())
                 curves, seconds = archive["curves"], archive["seconds"]

@@ -147,8 +147,10 @@ class Trace:
     def save(self, path: str | Path) -> Path:
         """Write the table as Parquet, with seed, versions, recipes and guarantees inside."""
         about = json.dumps({"header": self.header, "seconds": self.seconds})
-        self.table().write_parquet(Path(path), metadata={_KEY: about})
-        return Path(path)
+        whole = Path(path)
+        draft = whole.with_name(whole.name + ".part")  # an interrupted save leaves no half of a trace
+        self.table().write_parquet(draft, metadata={_KEY: about})
+        return draft.replace(whole)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

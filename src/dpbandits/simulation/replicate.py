@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine.streams import run_seed
 from dpbandits.environments import Environment
-from dpbandits.errors import InvalidInput
+from dpbandits.errors import HorizonReached, InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.simulation.checkpoint import Checkpoint
 from dpbandits.simulation.progress import RoundsBar
@@ -48,8 +48,10 @@ def simulate(
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
     checks.integer(least=0, seed=seed)
-    for policy in chosen.values():
-        policy.guarantee(environment.problem(int(rounds)))  # refuse before anything is played
+    for label, policy in chosen.items():  # refuse before anything is played
+        guarantee = policy.guarantee(environment.problem(int(rounds)))
+        if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
+            raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
     grid = thin_grid(int(rounds))
     header = describe(chosen, environment, int(rounds), int(runs), seed)
     tasks = [(label, run) for run in range(runs) for label in chosen]

@@ -1,0 +1,61 @@
+"""Where compiled code is kept, so that it starts at once in the next process.
+
+Numba's own cache does not notice an edit in the file of a function that is *called*. So each state of
+the sources has a folder of its own, named by their hash.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+
+_config: Any = numba.config  # its stubs do not list the settings
+_PACKAGE = Path(__file__).parents[1]
+_KEPT = 8
+
+
+def cache_home() -> Path:
+    """The folder for what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpbandits"
+
+
+@contextlib.contextmanager
+def own_cache(outside: tuple[str, ...]) -> Iterator[bool]:
+    """Point numba's cache at our own folder while our functions are declared, and only then."""
+    before = _config.CACHE_DIR
+    try:
+        folder = (Path(before) if before else cache_home()) / f"dpbandits-{_digest(outside)}"
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.touch()
+        _forget_old(folder)
+    except OSError:
+        # No writable home, or a verb typed into a notebook, which has no source file to hash.
+        yield False
+        return
+    _config.CACHE_DIR = str(folder)
+    try:
+        yield True
+    finally:
+        _config.CACHE_DIR = before
+
+
+def _digest(outside: tuple[str, ...]) -> str:
+    files = sorted(_PACKAGE.rglob("*.py"))
+    files += [Path(getattr(sys.modules[module], "__file__", None) or "") for module in outside]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _forget_old(folder: Path) -> None:
+    """Each edit makes a new folder: keep the few used last."""
+    known = sorted(folder.parent.glob("dpbandits-*"), key=lambda path: path.stat().st_mtime)
+    for path in known[:-_KEPT]:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,158 @@
+"""Policies that break one promise each: the controls of the conformance suite."""
+
+import random
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+import epoch_greedy
+from dpbandits import Arms, Budget, GaussianDP, GaussianThompson, NonPrivate, Policy
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.testing import conformance
+from epoch_greedy import EpochGreedy, Public, Secret
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faulty(EpochGreedy):
+    state: ClassVar[type[Public]] = Public
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        public, secret = super().begin(problem)
+        return self.state(*public), secret
+
+
+class Undocumented(Faulty):
+    """No sections at all."""
+
+
+class AcceptsAnything(Faulty):
+    __doc__ = EpochGreedy.__doc__
+
+    def __post_init__(self) -> None:
+        """Checks nothing."""
+
+
+class OwnRandomness(Faulty):
+    class state(Public): ...
+
+
+@verb
+def select_own(public: OwnRandomness.state, context: None, explore: Chance) -> int:
+    return int(random.random() * public.seen.size)
+
+
+class Unclipped(Faulty):
+    class state(Public): ...
+
+
+@verb
+def observe_unclipped(
+    public: Unclipped.state, secret: Secret, context: None, action: int, reward: float
+) -> None:
+    public.round[0] += 1
+    public.open[action] += 1
+    secret.buffer[action] += reward
+
+
+class WrongTwin(Faulty):
+    def twin(self) -> Policy:
+        return GaussianThompson()
+
+
+class ReadsTheHorizon(Faulty):
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        public, secret = super().begin(problem)
+        public.next_pause[0] = (problem.horizon or 7) // 5
+        return public, secret
+
+
+_HIDDEN = np.zeros(1, np.int64)
+
+
+class HidesState(Faulty):
+    """Keeps something outside the two tuples, so a save cannot know it."""
+
+    class state(Public): ...
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        _HIDDEN[0] = 0
+        return super().begin(problem)
+
+
+@verb
+def observe_hidden(
+    public: HidesState.state, secret: Secret, context: None, action: int, reward: float
+) -> None:
+    _HIDDEN[0] += 1
+    epoch_greedy.observe(public, secret, context, action, reward * (_HIDDEN[0] % 7) / 7)
+
+
+class Grows(Faulty):
+    """Keeps every reward."""
+
+    class state(Public): ...
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        public, _ = super().begin(problem)
+        return public, Secret([0.0] * problem.arms)  # type: ignore[arg-type]
+
+
+@verb
+def observe_growing(
+    public: Grows.state, secret: Secret, context: None, action: int, reward: float
+) -> None:
+    secret.buffer.append(reward)  # type: ignore[attr-defined]
+
+
+@verb
+def pause_growing(public: Grows.state, secret: Secret, noise: Noise) -> None:
+    public.next_pause[0] = 10**9
+
+
+class PlaysUniformly(Faulty):
+    class state(Public): ...
+
+
+@verb
+def select_uniform(public: PlaysUniformly.state, context: None, explore: Chance) -> int:
+    return int(explore.random() * public.seen.size)
+
+
+class ClaimsUniform(Faulty):
+    def plays_uniform_below(self, problem: Arms) -> int:
+        return 10**9
+
+
+class TooLittleNoise(Faulty):
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        public, secret = super().begin(problem)
+        return public._replace(scale=0.9 * public.scale), secret
+
+
+class TooMuchNoise(Faulty):
+    """Private, but the replay must say that it is far from the stated budget."""
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        public, secret = super().begin(problem)
+        return public._replace(scale=2.0 * public.scale), secret
+
+
+def _with(kind: type[Faulty], privacy: Budget | None = None) -> Faulty:
+    return kind(privacy=privacy or GaussianDP(1.0))
+
+
+FAULTS = [
+    (_with(Undocumented), conformance.check_recipe),
+    (_with(AcceptsAnything), conformance.check_budgets),
+    (_with(OwnRandomness), conformance.check_three_ways),
+    (_with(Unclipped), conformance.check_rewards),
+    (_with(WrongTwin, NonPrivate()), conformance.check_noise_off),
+    (_with(ReadsTheHorizon), conformance.check_horizon),
+    (_with(HidesState), conformance.check_save),
+    (_with(Grows), conformance.check_memory),
+    (_with(PlaysUniformly), conformance.check_beats_uniform),
+    (_with(ClaimsUniform), conformance.check_beats_uniform),
+    (_with(TooLittleNoise), conformance.check_replay),
+    (_with(TooMuchNoise), conformance.check_replay),
+]

@@ -1,0 +1,126 @@
+"""The replay test passes real policies at their full budget and catches every broken one."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpbandits as dpb
+from dpbandits.audit import BROKEN, replay
+from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
+from dpbandits.audit.replay import _draw_cost
+from dpbandits.errors import AuditError
+from dpbandits.recipes import Recipe
+from epoch_greedy import epoch_greedy
+
+BUDGET = dpb.GaussianDP(1.0)
+
+
+# Without pre-pulls there is no data to misuse when the first draw is made.
+NEED_PREPULLS = {"ReadByTwoPhases", "UnnoisedFirstDraw"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "prepulls"),
+    [(k, b) for k in BROKEN for b in (None, 0, 3) if b != 0 or k.__name__ not in NEED_PREPULLS],
+)
+def test_every_broken_policy_is_caught(kind: Any, prepulls: int | None) -> None:
+    found = replay(kind(privacy=BUDGET, prepulls=prepulls))
+    assert not found.private and not found.passed
+    assert found.failure or found.cost > 1.01 * found.limit
+
+
+def test_every_broken_policy_prints_the_guarantee_it_does_not_deliver() -> None:
+    problem = dpb.Arms(3, horizon=48)
+    for kind in BROKEN:
+        assert kind(privacy=BUDGET).guarantee(problem).budget == BUDGET
+        assert kind.__name__ not in str(Recipe.__subclasses__()) and kind.__doc__
+
+
+@pytest.mark.parametrize("horizon", [31, 32, 33, 48])
+@pytest.mark.parametrize("prepulls", [None, 0, 1, 5])
+def test_real_policies_reach_their_budget_and_keep_it(horizon: int, prepulls: int | None) -> None:
+    policy = dpb.ModifiedThompson(privacy=BUDGET, prepulls=prepulls)
+    found = replay(policy, dpb.Arms(3, horizon=horizon))
+    assert found.passed, str(found)
+    assert 0.98 <= found.cost / found.limit <= 1 + 1e-9
+
+
+def test_paper_calibration_keeps_the_guarantee_it_reports() -> None:
+    policy = dpb.ModifiedThompson(privacy=BUDGET, prepulls=4, calibration="paper")
+    problem = dpb.Arms(3, horizon=40)
+    found = replay(policy, problem)
+    held = policy.guarantee(problem).budget
+    assert isinstance(held, dpb.GaussianDP) and held.mu < BUDGET.mu
+    assert found.passed and found.limit == pytest.approx(held.mu)
+
+
+def test_a_vector_released_at_a_pause_is_replayed_too() -> None:
+    found = replay(epoch_greedy(), dpb.Arms(3))
+    assert found.passed and found.cost == pytest.approx(1.0)
+
+
+def test_there_is_nothing_to_audit_without_a_guarantee() -> None:
+    with pytest.raises(AuditError, match="nothing to audit"):
+        replay(dpb.GaussianThompson(), dpb.Arms(3))
+
+
+def test_a_replay_without_cost_is_a_failure() -> None:
+    # The last epoch is never released, so a stream that ends before the first release costs nothing.
+    found = replay(epoch_greedy(), dpb.Arms(3), rounds=8)
+    assert found.cost == 0.0 and found.private and not found.passed
+    assert str(found).startswith("not tight")
+
+
+def test_costs_of_single_draws() -> None:
+    def draw(kind: str, location: Any, scale: Any) -> Draw:
+        return Draw(kind, location, scale, 0.0)
+
+    def cost(kind: str, one: Any, other: Any, scale: Any, pure: bool) -> float:
+        return _draw_cost(draw(kind, one, scale), draw(kind, other, scale), pure)
+
+    assert cost("laplace", 1.0, 3.0, 4.0, pure=True) == 0.5
+    assert cost("normal", 1.0, 3.0, 4.0, pure=False) == 0.25
+    assert cost("normal", 1.0, 3.0, 4.0, pure=True) == math.inf
+    assert cost("normal", 1.0, 1.1, 0.0, pure=False) == math.inf
+    assert cost("normal", np.zeros(3), np.array([3.0, 0.0, 4.0]), 5.0, pure=False) == pytest.approx(1.0)
+    assert cost("laplace", np.zeros(2), np.ones(2), 2.0, pure=True) == 1.0
+    coin = cost("binomial", 0.75, 0.25, 1, pure=True)
+    assert coin == pytest.approx(math.log(3))
+    # One Laplace draw under a Gaussian budget: ε = −2 ln(2Φ(−μ/2)), 0.9655 for μ = 1.
+    assert cost("laplace", 0.0, 0.965529162, 1.0, pure=False) == pytest.approx(1.0, rel=1e-8)
+
+
+def test_forced_noise_notices_every_difference() -> None:
+    recorder = RecordingNoise(np.random.default_rng(1), Steer())
+    result = recorder.normal(2.0, 1.5)
+    assert ForcedNoise(recorder.draws).normal(-7.0, 1.5) == result
+    for wrong in (
+        lambda noise: noise.normal(2.0, 1.6),
+        lambda noise: noise.laplace(2.0, 1.5),
+        lambda noise: (noise.normal(2.0, 1.5), noise.normal(2.0, 1.5)),
+    ):
+        with pytest.raises(Mismatch):
+            wrong(ForcedNoise(recorder.draws))
+
+
+def test_a_kept_draw_does_not_change_with_the_buffer_it_came_from() -> None:
+    buffer = np.ones(2)
+    recorder = RecordingNoise(np.random.default_rng(1), Steer())
+    recorder.normal(buffer, 1.0)
+    buffer[:] = 0.0
+    assert recorder.draws[0].location.tolist() == [1.0, 1.0]
+
+
+def test_more_noise_than_needed_must_be_stated_as_slack() -> None:
+    class Careful(type(epoch_greedy())):  # type: ignore[misc]
+        replay_floor = 0.4
+
+        def begin(self, problem: dpb.Arms) -> Any:
+            public, secret = super().begin(problem)
+            return public._replace(scale=2.0 * public.scale), secret
+
+    assert replay(Careful(privacy=BUDGET), dpb.Arms(3)).passed
+    assert not replay(dataclasses.replace(Careful(privacy=dpb.GaussianDP(1.0))), dpb.Arms(3)).cost > 0.51

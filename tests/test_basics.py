@@ -1,0 +1,92 @@
+"""Checks and recipes: the small things everything else stands on."""
+
+import math
+from typing import Any
+
+import pytest
+
+import dpbandits as dpb
+from dpbandits import checks
+from dpbandits.errors import InvalidInput, UnknownName
+from dpbandits.recipes import Recipe
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True, [1.0]])
+def test_positive_names_what_is_wrong(value: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"expected epsilon .*, got"):
+        checks.positive(epsilon=value)
+    checks.positive(epsilon=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("check", "good", "bad"),
+    [
+        (checks.not_negative, 0.0, -1e-9),
+        (checks.open_unit, 0.5, 1.0),
+        (checks.open_unit, 1e-300, 0.0),
+        (checks.above_one, 1.5, 1.0),
+        (checks.unit, 1.0, 1.0001),
+        (checks.number, 3, "3"),
+    ],
+)
+def test_ranges(check: Any, good: float, bad: Any) -> None:
+    check(x=good)
+    with pytest.raises(InvalidInput, match="expected x"):
+        check(x=bad)
+
+
+def test_whole_numbers_and_options() -> None:
+    checks.integer(least=2, arms=2)
+    for bad in (1, 2.0, True, "2"):
+        with pytest.raises(InvalidInput, match="expected arms to be a whole number >= 2"):
+            checks.integer(least=2, arms=bad)
+    with pytest.raises(InvalidInput, match="expected mode to be one of 'a', 'b', got 'c'"):
+        checks.one_of("ab", mode="c")
+
+
+def test_unknown_names() -> None:
+    assert checks.known("fruit", "apple", ["apple", "pear"]) == "apple"
+    with pytest.raises(UnknownName, match="did you mean 'apple'"):
+        checks.known("fruit", "aple", ["apple", "pear"])
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        dpb.Arms(3, horizon=7),
+        dpb.BernoulliArms([0.5, 0.25]),
+        dpb.TruncatedExponentialArms((1.0, 2.0)),
+        dpb.ModifiedThompson(privacy=dpb.ApproxDP(1.0, 1e-6), prepulls=3),
+    ],
+)
+def test_recipes_survive_json_and_are_keys(recipe: Recipe) -> None:
+    again = Recipe.from_json(recipe.to_json())
+    assert again == recipe and {recipe: 1}[again] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not a recipe"),
+        ("[]", "with a 'kind'"),
+        ('{"kind": 3}', "with a 'kind'"),
+        ('{"kind": "Arm", "arms": 3}', "did you mean 'Arms'"),
+        ('{"kind": "Arms", "arm": 3}', "did you mean 'arms'"),
+        ('{"kind": "Arms", "arms": 1}', "expected arms"),
+        ('{"kind": "os.system", "command": "true"}', "no recipe is called 'os.system'"),
+    ],
+)
+def test_records_that_are_no_recipes(text: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        Recipe.from_json(text)
+
+
+def test_a_recipe_of_another_sort_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="expected a Policy, got the record of a Arms"):
+        dpb.Policy.from_dict(dpb.Arms(3).to_dict())
+
+
+def test_command_line_names() -> None:
+    assert dpb.ModifiedThompson.name() == "modified-thompson"
+    named = type("PrivateKLUCB", (Recipe,), {"abstract": True})
+    assert named.name() == "private-klucb"

@@ -1,0 +1,133 @@
+"""Verbs, streams and the compiled loop."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from dpbandits import BernoulliArms
+from dpbandits.engine import Streams, implementation, is_paused, verb
+from dpbandits.engine.loop import Ledger, compiled_for
+from dpbandits.engine.streams import run_seed
+from dpbandits.simulation.run import play
+from epoch_greedy import Public, epoch_greedy
+
+WORLD = BernoulliArms((0.9, 0.1))
+
+
+def test_a_verb_must_have_a_known_signature_and_an_annotated_state() -> None:
+    def wrong(public: Public) -> None: ...
+
+    wrong.__name__ = "release"
+    with pytest.raises(TypeError, match="no verb has the signature"):
+        verb(wrong)
+
+    def loose(public: Any, secret: Any, noise: Any) -> None: ...
+
+    loose.__name__ = "release"
+    with pytest.raises(TypeError, match="annotate the first argument"):
+        verb(loose)
+
+
+def test_a_missing_verb_is_named_before_anything_is_compiled() -> None:
+    class Empty(NamedTuple):
+        x: int
+
+    with pytest.raises(TypeError, match="Empty has no verb 'release'"):
+        compiled_for(Empty(1))
+
+
+def test_streams_are_distinct_reproducible_and_not_consumed_by_asking() -> None:
+    seed = run_seed(5, 2)
+    first = [generator.random() for generator in Streams.of(seed)]
+    assert first == [generator.random() for generator in Streams.of(seed)]
+    assert len({*first, *(g.random() for g in Streams.of(run_seed(5, 3)))}) == 6
+    assert Streams.of(None).noise.random() != Streams.of(None).noise.random()
+
+
+def test_the_loop_stops_at_the_pause_and_nowhere_else() -> None:
+    public, secret = epoch_greedy().begin(WORLD.problem(None))
+    world, streams, ledger = WORLD.world(), Streams.of(1), Ledger.on(np.array([1000]))
+    code = compiled_for(public, world)
+    code.run(public, secret, world, *streams, ledger, 1000)
+    assert ledger.done[0] == 12 and is_paused(public, 12)
+    implementation("pause", type(public))(public, secret, streams.noise)
+    code.run(public, secret, world, *streams, ledger, 20)
+    assert ledger.done[0] == 20 and not is_paused(public, 20)
+
+
+def test_a_pause_that_does_not_move_on_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpbandits.engine import verbs
+
+    monkeypatch.setitem(verbs._VERBS, ("pause", Public), lambda public, secret, noise: None)
+    with pytest.raises(RuntimeError, match="must move next_pause"):
+        play(epoch_greedy(), WORLD, np.array([100]), run_seed(1, 0))
+
+
+def test_chunks_change_nothing_across_pauses() -> None:
+    curves = [
+        play(epoch_greedy(), WORLD, np.array([7, 100, 2000]), run_seed(1, 0), chunk=chunk)
+        for chunk in (1, 13, 5000, None)
+    ]
+    for one in curves[1:]:
+        assert one is not None and curves[0] is not None
+        np.testing.assert_array_equal(one.curves, curves[0].curves)
+
+
+def test_the_hosts_cache_folder_is_left_alone() -> None:
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    compiled_for(epoch_greedy().begin(WORLD.problem(None))[0])
+    assert before == config.CACHE_DIR
+
+
+SCRIPT = """
+import sys; sys.path.insert(0, {folder!r})
+import numpy as np, toy
+from dpbandits import Arms
+from dpbandits.engine.loop import compiled_for
+public, secret = toy.Public(np.zeros(1)), toy.Secret(np.zeros(1))
+code = compiled_for(public)
+code.release(public, secret, np.random.default_rng(1))
+print(public.x[0], sum(code.release.stats.cache_hits.values()))
+"""
+TOY = """
+import numpy as np
+from typing import Any, NamedTuple
+from dpbandits.engine import verb
+class Public(NamedTuple):
+    x: Any
+class Secret(NamedTuple):
+    y: Any
+@verb
+def release(public: Public, secret: Secret, noise: Any) -> None:
+    public.x[0] = {value}
+@verb
+def select(public: Public, context: None, explore: Any) -> int:
+    return 0
+@verb
+def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
+    public.x[0] += 1
+"""
+
+
+def test_the_disk_cache_hits_and_notices_an_edit_in_a_verbs_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Numba alone would answer 1 again after the edit: the verb is a callee of the cached function.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+    def run(value: int) -> list[str]:
+        (tmp_path / "toy.py").write_text(TOY.format(value=value))
+        script = SCRIPT.format(folder=str(tmp_path))
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert run(1) == ["1.0", "0"]
+    assert run(1) == ["1.0", "1"]
+    assert run(2) == ["2.0", "0"]

@@ -1,0 +1,124 @@
+"""Save files: continued once, refused when damaged, newer or already continued."""
+
+import json
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpbandits as dpb
+from dpbandits.errors import RoundError, SaveFileError
+from dpbandits.testing.driving import state_bytes
+
+
+def trained(seed: int | None = 1) -> dpb.Learner:
+    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
+    learner = policy.start(dpb.Arms(3, horizon=500), seed=seed)
+    for _ in range(100):
+        learner.update(learner.select(), 1.0)
+    return learner
+
+
+def rewrite(path: Path, change: dict[str, Any]) -> None:
+    """Change values of the header, keeping the rest."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays.pop("header").tobytes()) | change
+    with path.open("wb") as file:
+        np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+
+
+def test_the_file_is_the_owners_only_even_over_an_open_one(tmp_path: Path) -> None:
+    path = tmp_path / "x.dpb"
+    path.write_text("old")
+    path.chmod(0o644)
+    trained().save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "raw, unprotected data" in bytes(np.load(path)["header"]).decode()
+    assert [p.name for p in tmp_path.iterdir()] == ["x.dpb"]
+
+
+def test_it_continues_once_and_can_be_saved_again(tmp_path: Path) -> None:
+    path = trained().save(tmp_path / "x.dpb")
+    learner = dpb.load(path)
+    with pytest.raises(SaveFileError, match="continued already"):
+        dpb.load(path)
+    with pytest.raises(SaveFileError, match="continued already"):
+        dpb.load(tmp_path / "x.dpb.continued")
+    learner.save(path)
+    assert dpb.load(path).rounds == 100
+
+
+def test_an_unseeded_learner_takes_fresh_randomness(tmp_path: Path) -> None:
+    path = trained(seed=None).save(tmp_path / "x.dpb")
+    with np.load(path) as archive:
+        assert json.loads(archive["header"].tobytes())["streams"] is None
+    copy = tmp_path / "y.dpb"
+    copy.write_bytes(path.read_bytes())
+    first, second = dpb.load(path), dpb.load(copy)
+    assert state_bytes(first) == state_bytes(second)
+    # 400 draws of three Gaussians: the same choices throughout would be a miracle (below 1e-20).
+    assert [first.select() for _ in range(400)] != [second.select() for _ in range(400)]
+
+
+def test_an_open_round_must_be_closed_first(tmp_path: Path) -> None:
+    learner = trained()
+    learner.select()
+    with pytest.raises(RoundError, match="a round is open"):
+        learner.save(tmp_path / "x.dpb")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("keep", [0, 1, 10, 500, -1, -30])
+def test_a_truncated_file_is_refused_and_kept(tmp_path: Path, keep: int) -> None:
+    path = trained().save(tmp_path / "x.dpb")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:keep])
+    with pytest.raises(SaveFileError, match="damaged or not a save file"):
+        dpb.load(path)
+    assert path.read_bytes() == whole[:keep]
+
+
+def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
+    path = trained().save(tmp_path / "x.dpb")
+    whole = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("secret.total.npy").header_offset
+    whole[start + 180] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(SaveFileError):
+        dpb.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"format": 99, "version": "9.9.9"}, "written by dpbandits 9.9.9; .* please upgrade"),
+        ({"format": "new"}, "not a save file"),
+        ({"policy": {"kind": "HalfNoise"}}, "no recipe is called 'HalfNoise'"),
+        ({"policy": {"kind": "Arms", "arms": 3}}, "expected a Policy"),
+        ({"policy": {"kind": "GaussianThompson"}}, "does not follow from the recipe|has shape"),
+        ({"problem": {"kind": "Arms", "arms": 4, "horizon": 500}}, "has shape"),
+        ({"problem": {"kind": "Arms", "arms": 3, "horizon": 900}}, "does not follow from the recipe"),
+        ({"problem": {"kind": "Arms", "arms": 3, "size": 900}}, "no field of Arms is called 'size'"),
+        ({"rounds": -4}, "expected rounds"),
+        ({"streams": [{}, {}, {}]}, "not a learner this version can continue"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, change: Any, says: str) -> None:
+    path = trained().save(tmp_path / "x.dpb")
+    rewrite(path, change)
+    with pytest.raises(SaveFileError, match=says):
+        dpb.load(path)
+    assert path.exists()
+
+
+def test_no_file_and_no_right_to_read(tmp_path: Path) -> None:
+    with pytest.raises(SaveFileError, match="there is no save file"):
+        dpb.load(tmp_path / "none.dpb")
+    with pytest.raises(SaveFileError, match="damaged or not a save file"):
+        dpb.load(tmp_path)
+    assert not list(tmp_path.iterdir())
