@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpbandits as dpb
@@ -84,6 +85,14 @@ def test_records_that_are_no_recipes(text: str, says: str) -> None:
 def test_a_recipe_of_another_sort_is_refused() -> None:
     with pytest.raises(InvalidInput, match="expected a Policy, got the record of a Arms"):
         dpb.Policy.from_dict(dpb.Arms(3).to_dict())
+
+
+def test_numpy_numbers_become_plain_and_missing_fields_are_named() -> None:
+    assert Recipe.from_json(dpb.PureDP(np.float32(0.5)).to_json()) == dpb.PureDP(0.5)
+    with pytest.raises(InvalidInput, match=r"record of a PureDP is incomplete: .*epsilon"):
+        Recipe.from_json('{"kind": "PureDP"}')
+    with pytest.raises(InvalidInput, match="expected epsilon"):
+        dpb.PureDP(10**400)
 
 
 def test_command_line_names() -> None:

@@ -11,7 +11,10 @@ from dpbandits.errors import InvalidInput, UnknownName
 def _real(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidInput(f"expected {name} to be a number, got {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond double precision
+        return math.inf
 
 
 def _each(condition: Callable[[float], bool], expected: str, values: dict[str, object]) -> None:

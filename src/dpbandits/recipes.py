@@ -9,6 +9,8 @@ import json
 import re
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 
@@ -53,7 +55,10 @@ class Recipe:
         values = {key: _recipe(value) for key, value in record.items() if key != "kind"}
         for key in values:
             checks.known(f"field of {kind.__name__}", key, (f.name for f in dataclasses.fields(kind)))
-        return kind(**values)
+        try:
+            return kind(**values)
+        except TypeError as error:
+            raise InvalidInput(f"the record of a {kind.__name__} is incomplete: {error}") from None
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -70,6 +75,8 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
     return value
 
 

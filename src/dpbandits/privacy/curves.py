@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, erfinv, log_ndtr, ndtr, ndtri_exp
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -81,6 +80,7 @@ def gaussian_mu(epsilon: float, log_delta: float) -> float:
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """A sign change of `function` in [low, high]; infinite values count by their sign."""
+    from scipy.optimize import brentq  # slow to import, and only solving needs it
 
     def finite(x: float) -> float:
         return min(max(function(x), -1e300), 1e300)
@@ -145,6 +145,8 @@ def concentrated_log_delta(rho: float, epsilon: float) -> float:
 
 def _best_order(bound: Callable[[float], float]) -> float:
     """The least bound over orders α = 1 + e^s; any order is valid, so no search can be unsafe."""
+    from scipy.optimize import minimize_scalar  # as above
+
     grid = np.linspace(-36.0, 40.0, 305)
     values = [bound(1.0 + math.exp(s)) for s in grid]
     best = int(np.argmin(values))
