@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpbandits import BernoulliArms
-from dpbandits.engine import Streams, implementation, is_paused, verb
+from dpbandits.engine import Streams, implementation, is_paused, loop, verb
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.simulation.run import play
@@ -83,6 +85,24 @@ def test_the_hosts_cache_folder_is_left_alone() -> None:
     before = config.CACHE_DIR
     compiled_for(epoch_greedy().begin(WORLD.problem(None))[0])
     assert before == config.CACHE_DIR
+
+
+def test_threads_that_ask_at_once_get_the_same_code_and_leave_the_setting_alone() -> None:
+    public = epoch_greedy().begin(WORLD.problem(None))[0]
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    for _ in range(20):
+        loop._compile.cache_clear()
+        gate = threading.Barrier(8)
+
+        def ask(gate: threading.Barrier = gate) -> Any:
+            gate.wait()
+            return compiled_for(public)
+
+        with ThreadPoolExecutor(8) as pool:
+            found = [future.result() for future in [pool.submit(ask) for _ in range(8)]]
+        assert all(one is found[0] for one in found) and before == config.CACHE_DIR
+        assert "/dpbandits-" in found[0].run.stats.cache_path  # type: ignore[attr-defined]
 
 
 SCRIPT = """

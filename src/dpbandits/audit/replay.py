@@ -29,7 +29,7 @@ from dpbandits.audit.recording import (
     RecordingNoise,
     Steer,
 )
-from dpbandits.engine import implementation, is_paused
+from dpbandits.engine import implementation, is_paused, state_bytes
 from dpbandits.errors import AuditError
 from dpbandits.policies import Policy
 from dpbandits.privacy import curves
@@ -219,7 +219,7 @@ def _play(
         release(public, secret, noise)
         action = select(public, context, explore)
         observe(public, secret, context, action, reward)
-        yield _Round(noise.draws, explore.calls, [np.asarray(x).tobytes() for x in public], action)
+        yield _Round(noise.draws, explore.calls, state_bytes(public), action)
 
 
 def _cost(record: list[_Round], found: list[_Round], budget: Budget) -> float:

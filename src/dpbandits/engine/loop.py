@@ -1,6 +1,7 @@
 """The one compiled loop."""
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -101,11 +102,18 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     modules = modules_of(type(public), "release", "select", "observe")
     if world is not None:
         modules |= modules_of(type(world), "offer", "pay", "settle")
-    return _compile(tuple(sorted(m for m in modules if not m.startswith("dpbandits."))))
+    with _LOCK:
+        return _compile(tuple(sorted(m for m in modules if not m.startswith("dpbandits."))))
+
+
+# Declaring our functions changes a global setting of numba for a moment; two threads at once would
+# leave one of them with numba's default cache, which goes stale.
+_LOCK = threading.Lock()
 
 
 @functools.lru_cache
 def _compile(outside: tuple[str, ...]) -> Compiled:
     with own_cache(outside) as usable:
-        jit = numba.njit(cache=usable, nogil=True, error_model="numpy")
+        options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
+        jit = numba.njit(cache=usable, nogil=True, **options)
         return Compiled(*(jit(function) for function in (_run, _release, _select, _observe)))

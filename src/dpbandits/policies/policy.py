@@ -55,6 +55,10 @@ class Policy(Recipe):
         """The same algorithm without privacy, where there is one."""
         return None
 
+    def small(self) -> "Policy":
+        """The same policy with batches and blocks so short that a replay goes through several."""
+        return self
+
     def plays_uniform_below(self, problem: Any) -> int:
         """The horizon below which this budget leaves nothing better than uniform play."""
         return 0

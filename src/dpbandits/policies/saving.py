@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits import checks
-from dpbandits.engine import Streams
+from dpbandits.engine import Streams, leaves
 from dpbandits.errors import DPBanditsError, RoundError, SaveFileError
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.policy import Policy
@@ -42,7 +42,7 @@ def save(learner: Learner, path: Path) -> Path:
     arrays: dict[str, Any] = {
         f"{part}.{name}": np.asarray(value)
         for part, state in (("public", learner._public), ("secret", learner._secret))
-        for name, value in zip(state._fields, state, strict=True)
+        for name, value in leaves(state)
     }
     buffer = io.BytesIO()
     np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
@@ -111,7 +111,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _fill(state: Any, part: str, arrays: dict[str, Any]) -> None:
     """Put the saved arrays into a fresh state; anything missing, extra or misshapen is an error."""
-    for name, value in zip(state._fields, state, strict=True):
+    for name, value in leaves(state):
         saved = arrays[f"{part}.{name}"]
         if saved.shape != np.shape(value) or saved.dtype != np.asarray(value).dtype:
             raise ValueError(f"{part}.{name} has shape {saved.shape}, expected {np.shape(value)}")

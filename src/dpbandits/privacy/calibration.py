@@ -1,5 +1,7 @@
 """How much noise a budget asks for. Sensitivities are for *replacing* one person's data."""
 
+import math
+
 from dpbandits import checks
 from dpbandits.errors import BudgetNotAccepted
 from dpbandits.privacy import curves
@@ -21,21 +23,25 @@ def gaussian_scale(sensitivity: float, budget: Budget) -> float:
     return sensitivity / budget.to_gaussian().mu
 
 
-def laplace_scale(sensitivity: float, budget: Budget) -> float:
-    """Scale of Laplace noise for one release of L1 sensitivity Δ: Δ/ε.
+def laplace_epsilon(budget: Budget) -> float:
+    """The ε at which one Laplace release per person meets the budget; infinite for `NonPrivate`.
 
-    A μ-GDP budget is met by ε = −2 ln(2Φ(−μ/2)); that is for one Laplace release per person and
-    better than going through ε-DP. 0 for `NonPrivate`.
+    A μ-GDP budget is met by ε = −2 ln(2Φ(−μ/2)), better than going through ε-DP.
     """
-    checks.not_negative(sensitivity=sensitivity)
     match budget:
         case NonPrivate():
-            return 0.0
+            return math.inf
         case PureDP(epsilon=epsilon):
-            return sensitivity / epsilon
+            return epsilon
         case GaussianDP(mu=mu):
-            return sensitivity / curves.laplace_epsilon(mu)
+            return curves.laplace_epsilon(mu)
     raise BudgetNotAccepted(f"Laplace noise is calibrated to ε-DP or μ-GDP, not to {budget}")
+
+
+def laplace_scale(sensitivity: float, budget: Budget) -> float:
+    """Scale of Laplace noise for one release of L1 sensitivity Δ: Δ/ε, 0 for `NonPrivate`."""
+    checks.not_negative(sensitivity=sensitivity)
+    return sensitivity / laplace_epsilon(budget)
 
 
 def gaussian_release(sensitivity: float, scale: float) -> GaussianDP:

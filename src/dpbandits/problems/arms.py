@@ -50,7 +50,7 @@ class Arms(Problem):
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of arms and the range rewards are clipped to."""
-        return ("the number of arms", "the reward range [0, 1]", *super().public_facts())
+        return "the number of arms", "the reward range [0, 1]"
 
 
 @register_jitable(forceinline=True)

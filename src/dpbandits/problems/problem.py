@@ -43,5 +43,5 @@ class Problem(Recipe):
         return math.nan
 
     def public_facts(self) -> tuple[str, ...]:
-        """What is declared public, for the guarantee's sentence."""
-        return () if self.horizon is None else ("the horizon",)
+        """What a guarantee rests on being public, beside a horizon."""
+        return ()

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits import engine
 from dpbandits.engine import Streams, implementation
 from dpbandits.environments import Environment
 from dpbandits.policies import Learner, Policy
@@ -54,8 +55,7 @@ def simulated_totals(
 
 def state_bytes(learner: Learner) -> bytes:
     """Everything the learner knows, bit for bit."""
-    parts = [*learner._public, *learner._secret]
-    return b"|".join(np.asarray(part).tobytes() for part in parts)
+    return b"|".join(engine.state_bytes(learner._public, learner._secret))
 
 
 def state_size(learner: Learner) -> int:

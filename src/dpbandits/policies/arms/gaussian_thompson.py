@@ -143,7 +143,7 @@ class GaussianThompson(Policy):
             unit=Unit.REWARD,
             trust=Trust.CENTRAL,
             horizon=problem.horizon,
-            public=problem.public_facts(),
+            public=(*problem.public_facts(), "the horizon"),
             reason="Thompson sampling spends more with every round, so it needs a declared horizon",
         )
 

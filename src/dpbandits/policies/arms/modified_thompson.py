@@ -119,7 +119,7 @@ class ModifiedThompson(Policy):
             unit=Unit.REWARD,
             trust=Trust.CENTRAL,
             horizon=problem.horizon,
-            public=problem.public_facts(),
+            public=(*problem.public_facts(), "the horizon"),
             reason="Thompson sampling spends more with every round, so it needs a declared horizon",
         )
 

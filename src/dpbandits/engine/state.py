@@ -1,0 +1,20 @@
+"""Looking at a state: its arrays and numbers by name, whatever named tuples they are nested in."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def leaves(state: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every array and number of a state with its dotted name."""
+    for name, value in zip(state._fields, state, strict=True):
+        if hasattr(value, "_fields"):
+            yield from leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def state_bytes(*states: Any) -> list[bytes]:
+    """The same, bit for bit."""
+    return [np.asarray(value).tobytes() for state in states for _, value in leaves(state)]

@@ -1,0 +1,59 @@
+"""What released batches say about the means of arms, and how noisy that is.
+
+Under Gaussian noise the estimate is the released prefix sum over the number of plays. Under Laplace
+noise every batch carries the same noise whatever its length, so batches are weighted by precision,
+a_j = n_j/(n_j/4 + 2b²), and an estimate behaves like one of n_eff = (Σ a n)²/Σ a²n plays with
+m = Σ a²/max a² Laplace draws of scale max a·n_eff·b/Σ a n in its sum.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits.sums.batches import Batches
+
+Array = NDArray[np.float64]
+
+
+class Estimates(NamedTuple):
+    """One entry per arm."""
+
+    mean: Array  # x_i
+    weight: Array  # n_i, or n_eff of a weighted mean
+    variance: Array  # Gaussian noise variance of weight·mean
+    tail: Array  # scale of each Laplace draw in weight·mean
+    draws: Array  # effective number of Laplace draws
+    moments: Array  # (arms, 5): Σ a·S̃, Σ a·n, Σ a²·n, Σ a², max a
+
+
+def start_estimates(arms: int) -> Estimates:
+    """Nothing known."""
+    return Estimates(*(np.zeros(arms) for _ in range(5)), moments=np.zeros((arms, 5)))  # type: ignore[misc]
+
+
+@register_jitable(forceinline=True)
+def update_estimate(
+    estimates: Estimates, batches: Batches, arm: int, plays: int, length: int, before: float
+) -> None:
+    """Restate an arm after a batch of `length`; `before` was its released total until then."""
+    total = batches.total[arm, 0]
+    if not batches.laplace:
+        estimates.mean[arm] = total / plays + 0.5
+        estimates.weight[arm] = plays
+        estimates.variance[arm] = batches.variance[arm]
+        return
+    scale = batches.scale
+    weight = length / (0.25 * length + 2.0 * scale * scale)
+    moments = estimates.moments
+    moments[arm, 0] += weight * (total - before + 0.5 * length)
+    moments[arm, 1] += weight * length
+    moments[arm, 2] += weight * weight * length
+    moments[arm, 3] += weight * weight
+    moments[arm, 4] = max(moments[arm, 4], weight)
+    effective = moments[arm, 1] * moments[arm, 1] / moments[arm, 2]
+    estimates.mean[arm] = moments[arm, 0] / moments[arm, 1]
+    estimates.weight[arm] = effective
+    estimates.tail[arm] = scale * moments[arm, 4] * effective / moments[arm, 1]
+    estimates.draws[arm] = moments[arm, 3] / (moments[arm, 4] * moments[arm, 4])

@@ -1,0 +1,15 @@
+"""Batch schedules: functions of the budget and of counts of decisions, never of rewards."""
+
+import math
+
+from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
+
+
+def default_schedule(privacy: Budget) -> tuple[int, float]:
+    """First batch and growth that did best over many instances, by kind and size of budget."""
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return math.ceil(max(4.0, 16.0 / epsilon)), 0.5
+        case NonPrivate():
+            return 8, 0.25
+    return math.ceil(max(8.0, 16.0 / privacy.to_gaussian().mu)), 0.25

@@ -1,0 +1,138 @@
+r"""Sums released batch by batch: each datum is in exactly one batch, so it is paid for once.
+
+`release_batch` closes the open batch of one slot. What is drawn depends on the budget:
+
+**Independent** (Laplace under ε-DP; Gaussian where only the last batch is used). The batch sum s_k is
+drawn with fresh noise and added up. A person's value is in one batch sum of sensitivity Δ, so with
+Laplace(Δ/ε) the whole run is ε-DP and with N(0, (Δ/μ)²) it is μ-GDP, for any number of batches:
+choosing the batch ends may use released values and counts of decisions only, and adding released sums
+is post-processing.
+
+**Block-factorized** (Gaussian, cumulative). In blocks of q_max batches, with f_0 = 1,
+f_q = f_{q−1}(2q−1)/(2q) and c² = Σ_{q<q_max} f_q²,
+
+    loc_k = Σ_{j≤k} s_j + F + Σ_{q≥1} f_q z_{k−q},   P_k ~ N(loc_k, (cΔ/μ)²),   z_k = P_k − loc_k,
+
+where q stays within the block and F is the noise carried over from finished blocks. Within a block the
+releases are C s + noise with C the lower-triangular Toeplitz matrix of f, and C·C sums prefixes: a
+datum in batch j shifts the whitened releases by ‖C e_j‖/c ≤ 1 times μ. Gaussian noise with a
+lower-triangular C holds on adaptive streams, and blocks touch disjoint data: μ-GDP for any horizon.
+Its prefix sums carry about ln(batches)/π as much noise variance as independent ones would. It is for
+Gaussian noise only: under ε-DP it would cost the L1 norm of a column.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits.engine import Noise
+from dpbandits.privacy.budgets import Budget, PureDP
+from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
+
+Array = NDArray[np.float64]
+
+
+class Batches(NamedTuple):
+    """The released part."""
+
+    total: Array  # (slots, dim) prefix sums as released
+    last: Array  # (slots, dim) the last batch alone; independent batches only
+    variance: Array  # (slots,) of the noise in `total`, per coordinate
+    released: NDArray[np.int64]  # (slots,) how many batches were
+    weights: Array  # f_q of the factorization; (1,) for independent batches
+    scale: float  # of one draw
+    laplace: bool
+
+
+class Buffers(NamedTuple):
+    """The secret part."""
+
+    open: Array  # (slots, dim) the open batch
+    exact: Array  # (slots, dim) the released batches without noise
+    carried: Array  # (slots, dim) F
+    noise: Array  # (slots, q_max, dim) z of this block
+
+
+def start_batches(
+    slots: int, dim: int, sensitivity: float, budget: Budget, *, block: int = 64, cumulative: bool = True
+) -> tuple[Batches, Buffers]:
+    """Empty batches, calibrated so that everything they ever release costs one budget.
+
+    `sensitivity` is what replacing one datum moves a batch by: in L1 under ε-DP, in L2 otherwise.
+    """
+    laplace = isinstance(budget, PureDP)
+    weights = toeplitz_root(block if cumulative and not laplace else 1)
+    if laplace:
+        scale = laplace_scale(sensitivity, budget)
+    else:
+        scale = gaussian_scale(sensitivity, budget) * math.sqrt(float(weights @ weights))
+    public = Batches(
+        total=np.zeros((slots, dim)),
+        last=np.zeros((slots, dim)),
+        variance=np.zeros(slots),
+        released=np.zeros(slots, np.int64),
+        weights=weights,
+        scale=scale,
+        laplace=laplace,
+    )
+    secret = Buffers(
+        open=np.zeros((slots, dim)),
+        exact=np.zeros((slots, dim)),
+        carried=np.zeros((slots, dim)),
+        noise=np.zeros((slots, weights.size, dim)),
+    )
+    return public, secret
+
+
+def toeplitz_root(length: int) -> Array:
+    """f_0 … f_{q_max−1}: the coefficients of 1/√(1 − x), whose square sums prefixes."""
+    weights = np.ones(length)
+    for q in range(1, length):
+        weights[q] = weights[q - 1] * (2 * q - 1) / (2 * q)
+    return weights
+
+
+@register_jitable(forceinline=True)
+def release_batch(public: Batches, secret: Buffers, slot: int, noise: Noise) -> None:
+    """Close the open batch of a slot and release its sum."""
+    place = public.released[slot] % public.weights.size
+    if public.weights.size == 1:
+        _release_independent(public, secret, slot, noise)
+    else:
+        _release_factorized(public, secret, slot, place, noise)
+    public.released[slot] += 1
+
+
+@register_jitable(forceinline=True)
+def _release_independent(public: Batches, secret: Buffers, slot: int, noise: Noise) -> None:
+    for axis in range(public.total.shape[1]):
+        value = secret.open[slot, axis]
+        if public.laplace:
+            drawn = noise.laplace(value, public.scale)
+        else:
+            drawn = noise.normal(value, public.scale)
+        public.last[slot, axis] = drawn
+        public.total[slot, axis] += drawn
+        secret.open[slot, axis] = 0.0
+    public.variance[slot] += public.scale * public.scale * (2.0 if public.laplace else 1.0)
+
+
+@register_jitable(forceinline=True)
+def _release_factorized(public: Batches, secret: Buffers, slot: int, place: int, noise: Noise) -> None:
+    size = public.weights.size
+    for axis in range(public.total.shape[1]):
+        secret.exact[slot, axis] += secret.open[slot, axis]
+        secret.open[slot, axis] = 0.0
+        location = secret.exact[slot, axis] + secret.carried[slot, axis]
+        for q in range(1, place + 1):
+            location += public.weights[q] * secret.noise[slot, place - q, axis]
+        drawn = noise.normal(location, public.scale)
+        secret.noise[slot, place, axis] = drawn - location
+        public.total[slot, axis] = drawn
+        if place == size - 1:
+            secret.carried[slot, axis] = drawn - secret.exact[slot, axis]
+    # The block's variance so far grows by f² with each release; that of finished blocks stays.
+    public.variance[slot] += (public.scale * public.weights[place]) ** 2
