@@ -14,6 +14,7 @@ from dpbandits.audit.replay import _draw_cost
 from dpbandits.errors import AuditError
 from dpbandits.recipes import Recipe
 from epoch_greedy import epoch_greedy
+from leaky_policies import LEAKY, LEAKY_FOR_SIX_ARMS
 
 BUDGET = dpb.GaussianDP(1.0)
 
@@ -76,7 +77,7 @@ def test_a_replay_without_cost_is_a_failure() -> None:
 
 def test_costs_of_single_draws() -> None:
     def draw(kind: str, location: Any, scale: Any) -> Draw:
-        return Draw(kind, location, scale, 0.0)
+        return Draw(kind, location, scale, np.zeros(np.shape(location))[()])
 
     def cost(kind: str, one: Any, other: Any, scale: Any, pure: bool) -> float:
         return _draw_cost(draw(kind, one, scale), draw(kind, other, scale), pure)
@@ -91,6 +92,17 @@ def test_costs_of_single_draws() -> None:
     assert coin == pytest.approx(math.log(3))
     # One Laplace draw under a Gaussian budget: ε = −2 ln(2Φ(−μ/2)), 0.9655 for μ = 1.
     assert cost("laplace", 0.0, 0.965529162, 1.0, pure=False) == pytest.approx(1.0, rel=1e-8)
+
+
+@pytest.mark.parametrize("policy", LEAKY, ids=lambda policy: type(policy).__name__)
+def test_leaks_of_other_kinds_are_caught(policy: dpb.Policy) -> None:
+    assert not replay(policy, dpb.Arms(3)).private
+
+
+def test_a_leak_of_later_arms_needs_a_larger_problem() -> None:
+    policy, problem = LEAKY_FOR_SIX_ARMS
+    assert replay(policy, dpb.Arms(3)).private
+    assert not replay(policy, problem, rounds=120, thorough=False).private
 
 
 def test_forced_noise_notices_every_difference() -> None:

@@ -35,6 +35,42 @@ def test_a_verb_must_have_a_known_signature_and_an_annotated_state() -> None:
         verb(loose)
 
 
+def test_a_verb_of_another_policy_is_not_replaced() -> None:
+    def release(public: Public, secret: Any, noise: Any) -> None: ...
+
+    with pytest.raises(TypeError, match="Public has a verb release already"):
+        verb(release)
+
+
+def _twin_states(value: int) -> Any:
+    """A class called `Same`, whose release writes a value of its own."""
+
+    class Same(NamedTuple):
+        x: Any
+
+    def release(public: Any, secret: Any, noise: Any) -> None:
+        public.x[0] = value
+
+    def select(public: Any, context: None, explore: Any) -> int:
+        return 0
+
+    def observe(public: Any, secret: Any, context: None, action: int, reward: float) -> None:
+        public.x[0] += 1
+
+    for function in (release, select, observe):
+        function.__annotations__["public"] = Same
+        verb(function)
+    return Same
+
+
+def test_two_states_of_one_name_and_shape_keep_their_own_verbs() -> None:
+    # Numba's dispatcher alone takes them for the same type and runs the first one's release for both.
+    for value in (1, 2, 1):
+        state = _twin_states(value)(np.zeros(1))
+        compiled_for(state).release(state, state, np.random.default_rng(1))
+        assert state.x[0] == value
+
+
 def test_a_missing_verb_is_named_before_anything_is_compiled() -> None:
     class Empty(NamedTuple):
         x: int

@@ -1,6 +1,10 @@
 """Bad input to a learner: one clear sentence, and nothing changes."""
 
+import copy
 import math
+import pickle
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,10 +15,12 @@ from dpbandits.errors import (
     BudgetNotAccepted,
     HorizonReached,
     InvalidInput,
+    PrivacyError,
     RoundError,
     UnknownName,
 )
 from dpbandits.policies import policy_named
+from dpbandits.problems.arms import centred
 from dpbandits.testing.driving import state_bytes
 
 
@@ -24,7 +30,7 @@ def learner(horizon: int = 50) -> dpb.Learner:
 
 
 @pytest.mark.parametrize(
-    "reward", [math.nan, "0.5", None, [1.0], np.ones(2), np.array([1.0]), 1j, True, object()]
+    "reward", [math.nan, "0.5", None, [1.0], np.ones(2), np.array([1.0]), 1j, object()]
 )
 def test_a_reward_that_is_no_number_is_refused_and_the_round_stays_open(reward: Any) -> None:
     it = learner()
@@ -37,11 +43,13 @@ def test_a_reward_that_is_no_number_is_refused_and_the_round_stays_open(reward: 
     assert it.rounds == 1
 
 
-@pytest.mark.parametrize("reward", [math.inf, -math.inf, 7, np.float32(2.0), np.int64(-3)])
+@pytest.mark.parametrize(
+    "reward", [math.inf, -math.inf, 7, np.float32(2.0), np.int64(-3), True, np.array(0.5), 10**400]
+)
 def test_a_reward_out_of_range_is_clipped(reward: float) -> None:
     clipped, plain = learner(), learner()
     clipped.update(clipped.select(), reward)
-    plain.update(plain.select(), min(max(float(reward), 0.0), 1.0))
+    plain.update(plain.select(), min(max(reward, 0.0), 1.0))
     assert state_bytes(clipped) == state_bytes(plain)
 
 
@@ -142,3 +150,98 @@ def test_nothing_but_counts_is_printed() -> None:
     it = learner()
     it.update(it.select(), 0.123456789)
     assert "0.123" not in repr(it) + str(it) and "1 rounds" in repr(it)
+
+
+def test_a_learner_cannot_be_copied_pickled_or_forked() -> None:
+    it = learner()
+    for clone in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(PrivacyError, match="cannot be copied"):
+            clone(it)
+    it._process -= 1  # as in the child of a fork
+    with pytest.raises(PrivacyError, match="does not survive a fork"):
+        it.select()
+
+
+def test_a_call_that_was_cut_short_ends_the_learner() -> None:
+    """Interrupted half way, a state can cost more than it says; so it is not used again."""
+    for verb in ("_release", "_select", "_observe"):
+        it = learner()
+        arm = it.select()
+        original = getattr(it, verb)
+
+        def interrupt(*arguments: Any, run: Any = original) -> Any:
+            run(*arguments)
+            raise KeyboardInterrupt
+
+        setattr(it, verb, interrupt)
+
+        def work(it: dpb.Learner = it, arm: int = arm) -> None:
+            it.update(arm, 1.0)
+            it.select()
+
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        setattr(it, verb, original)
+        for call in (it.select, it.skip, lambda it=it, arm=arm: it.update(arm, 1.0)):
+            with pytest.raises(RoundError, match="was cut short"):
+                call()
+
+
+def test_threads_never_get_more_decisions_than_the_horizon() -> None:
+    it, decided = learner(horizon=400), []
+
+    def work() -> None:
+        try:
+            while True:
+                decided.append(it.select())
+        except HorizonReached:
+            pass
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert len(decided) == 400
+
+
+def test_the_action_that_was_chosen_is_updated_whatever_type_is_given() -> None:
+    given, plain = learner(), learner()
+    for it, kind in ((given, float), (plain, int)):
+        it.update(kind(it.select()), 1.0)
+    assert state_bytes(given) == state_bytes(plain)
+
+
+@pytest.mark.parametrize(
+    ("arms", "horizon", "prepulls"),
+    [(np.uint8(4), 250, 64), (np.int8(4), np.int8(120), 32), (4, 1000, np.int64(2**62))],
+)
+def test_small_integers_do_not_overflow_in_a_guarantee(arms: Any, horizon: Any, prepulls: Any) -> None:
+    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(np.float32(1.0)), prepulls=prepulls)
+    with pytest.raises(InvalidInput, match="leave no round"):
+        policy.start(dpb.Arms(arms, horizon=horizon))
+    assert type(dpb.Arms(np.uint8(4)).arms) is int
+
+
+def test_what_is_spent_includes_the_open_round() -> None:
+    it = dpb.GaussianThompson().start(dpb.Arms(2, horizon=10), seed=1)
+    it.update(it.select(), 1.0)
+    assert it.spent is None
+    it.select()
+    assert it.spent == dpb.GaussianDP(math.sqrt(0.5))
+
+
+def test_a_sum_of_many_rewards_moves_by_at_most_one() -> None:
+    """Rewards that make plain floating-point sums round apart; on the grid they cannot."""
+    rng = np.random.default_rng(0)
+    stored = np.array([centred(r) for r in rng.random(20_000) ** 8])
+    low, high = (np.cumsum(np.concatenate([[centred(end)], stored]))[-1] for end in (0.0, 1.0))
+    assert high - low == 1.0
+    raw = rng.random(20_000) ** 8
+    apart = [np.cumsum(np.concatenate([[end], raw]))[-1] for end in (0.0, 1.0)]
+    assert apart[1] - apart[0] != 1.0  # the control: without the grid they do

@@ -77,7 +77,7 @@ def test_a_truncated_file_is_refused_and_kept(tmp_path: Path, keep: int) -> None
     path = trained().save(tmp_path / "x.dpb")
     whole = path.read_bytes()
     path.write_bytes(whole[:keep])
-    with pytest.raises(SaveFileError, match="damaged or not a save file"):
+    with pytest.raises(SaveFileError, match="damaged or not a saved learner"):
         dpb.load(path)
     assert path.read_bytes() == whole[:keep]
 
@@ -97,7 +97,7 @@ def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
     ("change", "says"),
     [
         ({"format": 99, "version": "9.9.9"}, "written by dpbandits 9.9.9; .* please upgrade"),
-        ({"format": "new"}, "not a save file"),
+        ({"format": "new"}, "not a saved learner"),
         ({"policy": {"kind": "HalfNoise"}}, "no recipe is called 'HalfNoise'"),
         ({"policy": {"kind": "Arms", "arms": 3}}, "expected a Policy"),
         ({"policy": {"kind": "GaussianThompson"}}, "does not follow from the recipe|has shape"),
@@ -119,6 +119,39 @@ def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, change: Any, says
 def test_no_file_and_no_right_to_read(tmp_path: Path) -> None:
     with pytest.raises(SaveFileError, match="there is no save file"):
         dpb.load(tmp_path / "none.dpb")
-    with pytest.raises(SaveFileError, match="damaged or not a save file"):
+    with pytest.raises(SaveFileError, match="there is no save file"):
         dpb.load(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_saving_ends_the_learner(tmp_path: Path) -> None:
+    learner = trained()
+    learner.save(tmp_path / "x.dpb")
+    for call in (learner.select, lambda: learner.save(tmp_path / "y.dpb")):
+        with pytest.raises(RoundError, match=r"it was saved; go on with dpbandits.load"):
+            call()
+
+
+def test_a_link_is_continued_once_too(tmp_path: Path) -> None:
+    path = trained().save(tmp_path / "x.dpb")
+    (tmp_path / "link").symlink_to(path)
+    dpb.load(tmp_path / "link")
+    for again in (tmp_path / "link", path):
+        with pytest.raises(SaveFileError):
+            dpb.load(again)
+
+
+def test_a_guessed_draft_name_is_not_written_to(tmp_path: Path) -> None:
+    trap = tmp_path / "x.dpb.part"
+    trap.write_text("mine")
+    trap.chmod(0o666)
+    path = trained().save(tmp_path / "x.dpb")
+    assert trap.read_text() == "mine" and stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_failed_save_leaves_the_learner_and_the_folder_as_they_were(tmp_path: Path) -> None:
+    learner = trained()
+    with pytest.raises(OSError, match="No such file"):
+        learner.save(tmp_path / "none" / "x.dpb")
+    assert not list(tmp_path.iterdir())
+    learner.select()

@@ -8,26 +8,21 @@ from collections.abc import Callable, Iterable
 from dpbandits.errors import InvalidInput, UnknownName
 
 
-def _real(name: str, value: object) -> float:
+def number(name: str, value: object) -> float:
+    """The value as one real number (not a string, a list or an array)."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidInput(f"expected {name} to be a number, got {value!r}")
     try:
         return float(value)
     except OverflowError:  # a whole number beyond double precision
-        return math.inf
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 def _each(condition: Callable[[float], bool], expected: str, values: dict[str, object]) -> None:
     for name, value in values.items():
         # A NaN fails every comparison, so it is refused by each condition.
-        if not condition(_real(name, value)):
+        if not condition(number(name, value)):
             raise InvalidInput(f"expected {name} {expected}, got {value}")
-
-
-def number(**values: object) -> None:
-    """Each value is one real number (not a string, a list or an array)."""
-    for name, value in values.items():
-        _real(name, value)
 
 
 def positive(**values: object) -> None:
@@ -76,6 +71,6 @@ def known(kind: str, name: str, names: Iterable[str]) -> str:
     options = sorted(names)
     if name in options:
         return name
-    near = difflib.get_close_matches(name, options, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(name, options, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(options)}"
     raise UnknownName(f"no {kind} is called {name!r}; {hint}")

@@ -29,6 +29,13 @@ class Recipe:
         if not cls.abstract:
             _KINDS[cls.__name__] = cls
 
+    def __post_init__(self) -> None:
+        """Plain numbers only: NumPy's small integers would overflow in the arithmetic of a guarantee."""
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
+
     @classmethod
     def name(cls) -> str:
         """The class name as typed on the command line: ``ModifiedThompson`` → ``modified-thompson``."""
@@ -75,8 +82,6 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return value.item()
     return value
 
 

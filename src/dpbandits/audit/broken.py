@@ -197,7 +197,7 @@ def observe_unclipped(
     """One reward of 10⁹ shifts a mean by 10⁹/n."""
     gaussian_thompson.observe(public, secret, context, action, 0.5)
     if reward == reward:
-        secret.total[action] += reward - 0.5
+        secret.total[action] += min(max(reward, -1e100), 1e100) - 0.5
         count = public.counts[action]
         secret.mean[action] = (secret.total[action] + 0.5 * count) / (count + 1.0)
 

@@ -9,7 +9,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Draw:
-    """One release: the secret is `location`; kind, scale and result are public."""
+    """One release: the secret is `location`; kind, scale and result are public.
+
+    All three have the shape of the result: a vector draw around one secret spends on it every time.
+    """
 
     kind: str
     location: Any
@@ -17,17 +20,22 @@ class Draw:
     result: Any
 
     def __post_init__(self) -> None:
+        if isinstance(self.result, float) and isinstance(self.location, float):
+            return
         # A drawn-from buffer is usually emptied right after the draw: keep what it held.
+        shape = np.shape(self.result)
         for name in ("location", "scale", "result"):
-            object.__setattr__(self, name, np.array(getattr(self, name)))
+            kept = np.array(np.broadcast_to(np.asarray(getattr(self, name)), shape))
+            object.__setattr__(self, name, kept)
 
 
 @dataclass(frozen=True)
 class Steer:
     """Which results to push where. A guarantee holds for *every* result, so the audit may choose.
 
-    The draw of this index in each round is pushed down, so that (say) one arm is never played again;
-    with `first_up` it is pushed up once before, so that it is played at least once.
+    `index` counts the numbers drawn in a round (elements of vectors included): that one is pushed down
+    in every round, so that (say) one arm is never played again; with `first_up` it is pushed up once
+    before, so that it is played at least once. −1 stands for all of them.
     """
 
     index: int | None = None
@@ -36,13 +44,8 @@ class Steer:
     def __str__(self) -> str:
         if self.index is None:
             return "results as drawn"
-        return f"draw {self.index + 1} pushed {'up once, then down' if self.first_up else 'down'}"
-
-    def push(self, index: int, earlier: int) -> float:
-        """How many scales to move the result, given how many draws of this index were pushed."""
-        if index != self.index:
-            return 0.0
-        return 1e3 if self.first_up and earlier == 0 else -1e3
+        which = "all draws" if self.index < 0 else f"draw {self.index + 1}"
+        return f"{which} pushed {'up once, then down' if self.first_up else 'down'}"
 
 
 @dataclass
@@ -52,13 +55,29 @@ class RecordingNoise:
     generator: np.random.Generator
     steer: Steer
     draws: list[Draw] = field(default_factory=list)
+    numbers: int = 0  # drawn in this round
     _pushed: int = 0
 
-    def _keep(self, kind: str, location: Any, scale: Any, result: Any) -> Any:
-        move = self.steer.push(len(self.draws), self._pushed)
-        if move:
-            self._pushed += 1
-            result = result + move * scale
+    def start_round(self) -> None:
+        """Forget the draws of the last round."""
+        self.draws, self.numbers = [], 0
+
+    def _push(self, result: Any, scale: Any) -> Any:
+        """Move the steered elements by 1000 scales."""
+        size = 1 if isinstance(result, float) else np.size(result)
+        first, wanted = self.numbers, self.steer.index
+        self.numbers += size
+        if wanted is None or not (wanted < 0 or first <= wanted < first + size):
+            return result
+        moves = np.zeros(size)
+        moves[slice(None) if wanted < 0 else wanted - first] = -1e3
+        if self.steer.first_up and self._pushed == 0:
+            moves = -moves
+        self._pushed += 1
+        return result + (moves.reshape(np.shape(result)) * scale)[()]
+
+    def _keep(self, kind: str, location: Any, scale: Any, drawn: Any) -> Any:
+        result = self._push(drawn, scale)
         self.draws.append(Draw(kind, location, scale, result))
         return result
 
@@ -71,8 +90,9 @@ class RecordingNoise:
         return self._keep("laplace", loc, scale, self.generator.laplace(loc, scale, size))
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        """A remembered coin; its probability is the location."""
+        """Remembered coins; their probability is the location, their number the scale."""
         result = self.generator.binomial(n, p, size)
+        self.numbers += np.size(result)
         self.draws.append(Draw("binomial", p, n, result))
         return result
 
@@ -81,30 +101,42 @@ class RecordingNoise:
 class ForcedNoise:
     """Returns the results recorded on the neighbour, and remembers the locations on this stream."""
 
-    recorded: list[Draw]
+    recorded: list[Draw] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
 
-    def _force(self, kind: str, location: Any, scale: Any) -> Any:
+    def start_round(self, recorded: list[Draw]) -> None:
+        """The results to force in the next round."""
+        self.recorded, self.draws = recorded, []
+
+    def _force(self, kind: str, location: Any, scale: Any, size: Any) -> Any:
         position = len(self.draws)
         if position >= len(self.recorded):
             raise Mismatch(f"draw {position + 1} of a round that drew {len(self.recorded)} before")
         before = self.recorded[position]
-        if kind != before.kind or not np.array_equal(scale, before.scale):
-            raise Mismatch(f"{kind} of scale {scale} where it was {before.kind} of {before.scale}")
+        if size is None and isinstance(location, float) and isinstance(before.location, float):
+            if kind != before.kind or scale != before.scale:
+                raise Mismatch(f"{kind} of scale {scale} where it was {before.kind} of {before.scale}")
+            self.draws.append(Draw(kind, location, scale, before.result))
+            return before.result
+        shape = np.broadcast_shapes(np.shape(location), np.shape(scale), np.shape(np.empty(size or ())))
+        if kind != before.kind or shape != np.shape(before.result):
+            raise Mismatch(f"{kind} of shape {shape} where it was another {before.kind}")
+        if not np.array_equal(np.broadcast_to(scale, shape), before.scale):
+            raise Mismatch(f"{kind} of scale {scale} where it was {before.scale}")
         self.draws.append(Draw(kind, location, scale, before.result))
-        return before.result[()]
+        return before.result[()] if shape == () else before.result.copy()
 
     def normal(self, loc: Any, scale: Any, size: Any = None) -> Any:
         """The recorded result."""
-        return self._force("normal", loc, scale)
+        return self._force("normal", loc, scale, size)
 
     def laplace(self, loc: Any, scale: Any, size: Any = None) -> Any:
         """The recorded result."""
-        return self._force("laplace", loc, scale)
+        return self._force("laplace", loc, scale, size)
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """The recorded result."""
-        return self._force("binomial", p, n)
+        return self._force("binomial", p, n, size)
 
 
 class Mismatch(Exception):

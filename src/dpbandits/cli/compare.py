@@ -2,12 +2,23 @@
 
 import hashlib
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
+from dpbandits import checks
+from dpbandits.cli.output import (
+    JSON,
+    PICTURES,
+    check_writable,
+    console,
+    print_json,
+    print_rows,
+    stoppable,
+)
 from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy, whole
 from dpbandits.engine.cache import cache_home
 from dpbandits.environments import Environment
@@ -41,8 +52,10 @@ def compare(
 ) -> None:
     """Play private policies and their non-private twins on one problem, to see what privacy costs."""
     world, wanted = environment(env, means, rates), budget(privacy)
+    check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen = _chosen(policies or [], wanted, world, twins)
     length = whole(rounds, "rounds")
+    checks.integer(least=1, rounds=length, runs=runs)
     with stoppable("finished runs are kept"):
         trace = simulate(
             chosen,
@@ -55,15 +68,15 @@ def compare(
             checkpoint=_checkpoint(describe(chosen, world, length, runs, seed)),
         )
     rows, sentences = _rows(trace, chosen), {x: str(trace.guarantee(x)) for x in trace.policies}
-    written = _write(trace, rows, sentences, report, plot, save)
     if as_json:
         print_json({"rows": rows, "guarantees": trace.header["guarantees"], "seed": seed})
-        return
-    print_rows(rows, f"Regret after {trace.header['rounds']:,} rounds, {runs} runs, {wanted}")
-    for label, sentence in sentences.items():
-        console().print(f"[bold]{label}[/]: {sentence}", soft_wrap=True)
-    for path in written:
-        console().print(f"written: {path}", style="dim")
+    else:
+        print_rows(rows, f"Regret after {length:,} rounds, {runs} run{'s'[: runs != 1]}, {wanted}")
+        for label, sentence in sentences.items():
+            console().print(f"[bold]{label}[/]: {sentence}")
+    for path in _write(trace, rows, sentences, report, plot, save):
+        if not as_json:
+            console().print(f"written: {path}", style="dim")
 
 
 def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -> dict[str, Policy]:
@@ -104,6 +117,13 @@ def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
     return rows
 
 
+def _takeaway(row: dict[str, Any]) -> str:
+    return (
+        f"{row['policy']} at {row['guarantee']}: {row['times_twin']:.3g} times the regret of its twin "
+        f"({row['mean_regret']:,.0f} ± {row['standard_error']:,.0f})."
+    )
+
+
 def _write(
     trace: Trace,
     rows: list[dict[str, Any]],
@@ -117,13 +137,23 @@ def _write(
         header = trace.header
         lead = f"Regret over {header['rounds']:,} rounds, {header['runs']} runs, seed {header['seed']}."
         page = Page("What does privacy cost?", lead)
+        page.text(*(_takeaway(row) for row in rows if row["times_twin"]))
         page.picture(trace.plot(), "Mean regret; shaded from the best to the worst run.")
         page.section("Regret at the last round").table(rows)
         page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
-        page.section("How to make this page again").text(
-            f"Seed {header['seed']}, dpbandits {header['version']}, numpy {header['numpy']}, "
-            f"numba {header['numba']}, environment {header['environment']}, "
-            f"policies {header['policies']}."
+        page.section("How to read this").text(
+            "Regret is what was lost against always playing the best arm. A twin is the same algorithm "
+            "without a privacy budget. Under μ-GDP, an observer of all decisions can tell two values of "
+            "one person's reward apart no better than one draw of N(0, 1) from one of N(μ, 1). Policies "
+            "that first try every arm do so in the order given, which is why a curve may start flat."
+        )
+        page.section("How to make this page again")
+        page.command(
+            shlex.join(["dpbandits", *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else "compare"
+        )
+        page.text(
+            f"dpbandits {header['version']}, numpy {header['numpy']}, numba {header['numba']}, "
+            f"seed {header['seed']}; `compare --save` keeps every curve with its recipes."
         )
         written.append(page.write(report))
     if plot is not None:

@@ -1,15 +1,17 @@
 """`dpbandits list`."""
 
+from typing import Any
+
 from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.policies import Policy, policy_kinds
 
 
-def row(name: str, kind: type[Policy]) -> dict[str, object]:
+def row(name: str, kind: type[Policy]) -> dict[str, Any]:
     """What `list` tells about one policy."""
     return {
         "policy": name,
         "problem": kind.problem_kind.__name__,
-        "privacy": ", ".join(budget.__name__ for budget in kind.accepts),
+        "privacy": [budget.symbol for budget in kind.accepts],
         "horizon": "needed" if kind.needs_horizon else "any",
         "guarantee": kind.status,
         "paper": kind.paper,
@@ -22,5 +24,5 @@ def list_policies(as_json: bool = JSON) -> None:
     if as_json:
         print_json(rows)
         return
-    print_rows(rows)
+    print_rows([one | {"privacy": " · ".join(one["privacy"])} for one in rows])
     console().print("Details: dpbandits show NAME", style="dim")

@@ -3,14 +3,31 @@
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 
+from dpbandits.errors import InvalidInput
 from dpbandits.reports.tables import Row, terminal_table
 
 JSON = typer.Option(False, "--json", help="Print JSON for machines instead.")
+
+
+PICTURES = {".svg", ".png", ".pdf"}
+
+
+def check_writable(**outputs: tuple[Path | None, set[str]]) -> None:
+    """Refuse an output that could not be written, before any work is done for it."""
+    for name, (path, suffixes) in outputs.items():
+        if path is None:
+            continue
+        if path.suffix not in suffixes:
+            expected = " or ".join(sorted(suffixes))
+            raise InvalidInput(f"expected --{name} to end in {expected}, got {path}")
+        if not path.parent.is_dir() or path.is_dir():
+            raise InvalidInput(f"cannot write --{name} {path}: no such folder, or a folder itself")
 
 
 @contextlib.contextmanager
@@ -19,7 +36,7 @@ def stoppable(kept: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        Console(stderr=True).print(f"stopped; {kept}, the same command goes on from there")
+        Console(stderr=True).print(f"stopped{kept and f'; {kept}, the same command goes on from there'}")
         raise typer.Exit(130) from None
 
 

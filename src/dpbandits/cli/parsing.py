@@ -63,6 +63,8 @@ def budget(text: str) -> Budget:
 def environment(kind: str, means: str, rates: str) -> Environment:
     """The world named on the command line."""
     checks.known("environment", kind, ("bernoulli", "exponential"))
+    if kind == "exponential" and means != FIVE_ARMS:
+        raise InvalidInput("exponential arms have --rates, not --means")
     if kind == "bernoulli":
         return BernoulliArms(numbers(means, "means"))
     return TruncatedExponentialArms(numbers(rates, "rates"))
@@ -80,16 +82,15 @@ def policy(text: str, privacy: Budget) -> Policy:
     for part in rest.split(",") if rest else ():
         key, _, value = part.partition("=")
         checks.known(f"option of {name}", key, fields)
-        values[key] = _value(value)
+        values[key] = _value(value, str(fields[key].type))
     wanted: Budget = NonPrivate() if kind.accepts == (NonPrivate,) else privacy
     return kind(**({"privacy": wanted} | values))
 
 
-def _value(text: str) -> Any:
-    """A field's value: a whole number, a number, or a word."""
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+def _value(text: str, kind: str) -> Any:
+    """A field's value: a whole number (1e5 included), a number, or a word."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() and "int" in kind else value

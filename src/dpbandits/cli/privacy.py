@@ -20,6 +20,13 @@ from dpbandits.privacy.budgets import (
 )
 from dpbandits.privacy.calibration import laplace_scale
 
+_WORDS = {
+    "sufficient_mu": "A Gaussian guarantee that suffices for it: μ",
+    "gaussian_noise": "Gaussian noise that suffices, per unit of sensitivity",
+    "laplace_noise": "Laplace noise that suffices, per unit of sensitivity",
+    "attacker_success": "An attacker who must tell two values apart is right with probability at most",
+}
+
 
 def privacy(
     text: str = typer.Argument(metavar="BUDGET", help=PRIVACY_HELP),
@@ -27,15 +34,20 @@ def privacy(
     as_json: bool = JSON,
 ) -> None:
     """A budget in every definition, and what it buys."""
-    held = budget(text)
-    facts = _facts(held)
+    held, facts = budget(text), _facts(budget(text))
+    rows = _implied(held, delta)
     if as_json:
-        print_json({"budget": held.to_dict(), "implies": _implied(held, delta), "buys": facts})
+        print_json({"budget": held.to_dict(), "implies": rows, "buys": facts})
         return
     console().print(f"[bold]{held}[/]\n")
-    print_rows(_implied(held, delta), "The same promise in other definitions")
+    shown = [row | {"follows": row["follows"] or "nothing follows"} for row in rows]
+    print_rows(shown, "The same promise in other definitions")
+    if isinstance(held, ApproxDP):
+        console().print(
+            "An (ε, δ) promise says nothing about outcomes rarer than δ, so no other follows.\n"
+        )
     for name, value in facts.items():
-        console().print(f"{name}: [bold]{value:.6g}[/]")
+        console().print(f"{_WORDS[name]}: [bold]{value:.6g}[/]")
 
 
 def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:
@@ -51,9 +63,9 @@ def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:
     rows = []
     for name, kind, at in wanted:
         try:
-            implied: str = str(held.implies(kind, **at))
+            implied: str | None = str(held.implies(kind, **at))
         except NotImplied:
-            implied = "none follows"
+            implied = None
         rows.append({"definition": name, "follows": implied})
     return rows
 
@@ -64,9 +76,10 @@ def _facts(held: Budget) -> dict[str, float]:
         return {}
     facts = {}
     try:
-        facts["Gaussian noise that suffices, per unit of sensitivity"] = 1.0 / held.to_gaussian().mu
+        facts["sufficient_mu"] = held.to_gaussian().mu
+        facts["gaussian_noise"] = 1.0 / facts["sufficient_mu"]
     except NotImplied:
-        facts["Laplace noise that suffices, per unit of sensitivity"] = laplace_scale(1.0, held)
+        facts["laplace_noise"] = laplace_scale(1.0, held)
     # The best attacker who must tell two candidates apart, each as likely as the other.
     if isinstance(held, GaussianDP):
         guess = float(ndtr(held.mu / 2.0))

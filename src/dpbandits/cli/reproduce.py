@@ -28,7 +28,7 @@ def reproduce(
     results: dict[str, Result] = {}
     for figure in chosen:
         folder = out / f"{figure.name}-{scale.value}"
-        with stoppable(f"finished runs are kept in {folder}"):
+        with stoppable(f"finished runs are kept in {folder}" if figure.simulations(scale) else ""):
             result = run_figure(figure, scale, folder, threads=threads, progress=not as_json)
         results[figure.name] = result
         if not as_json:

@@ -48,7 +48,8 @@ def own_cache(outside: tuple[str, ...]) -> Iterator[bool]:
 def _digest(outside: tuple[str, ...]) -> str:
     files = sorted(_PACKAGE.rglob("*.py"))
     files += [Path(getattr(sys.modules[module], "__file__", None) or "") for module in outside]
-    digest = hashlib.sha256()
+    # Names too: what numba keeps on disk refers to classes by the module they were in.
+    digest = hashlib.sha256(" ".join(outside).encode())
     for file in files:
         digest.update(file.read_bytes() + b"\0")
     return digest.hexdigest()[:20]

@@ -102,8 +102,9 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     modules = modules_of(type(public), "release", "select", "observe")
     if world is not None:
         modules |= modules_of(type(world), "offer", "pay", "settle")
+    outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
     with _LOCK:
-        return _compile(tuple(sorted(m for m in modules if not m.startswith("dpbandits."))))
+        return _compile(outside, (type(public), type(world)))
 
 
 # Declaring our functions changes a global setting of numba for a moment; two threads at once would
@@ -111,8 +112,14 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
 _LOCK = threading.Lock()
 
 
-@functools.lru_cache
-def _compile(outside: tuple[str, ...]) -> Compiled:
+@functools.cache
+def _compile(outside: tuple[str, ...], states: tuple[type, type]) -> Compiled:
+    """Functions of their own for each pair of state classes.
+
+    Numba's dispatcher tells named tuples apart by name and shape only: two classes called `Public` with
+    fields of the same types would run each other's verbs.
+    """
+    del states  # only the key
     with own_cache(outside) as usable:
         options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
         jit = numba.njit(cache=usable, nogil=True, **options)

@@ -54,6 +54,10 @@ def verb(function: F) -> F:
     for owner in typing.get_args(state) or (state,):
         if not (isinstance(owner, type) and issubclass(owner, tuple) and hasattr(owner, "_fields")):
             raise TypeError(f"annotate the first argument of {name} with its NamedTuple class")
+        known = _VERBS.get((name, owner), function)
+        if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
+            # One policy must not change what another one does.
+            raise TypeError(f"{owner.__qualname__} has a verb {name} already, in {known.__module__}")
         _VERBS[name, owner] = function
     return function
 

@@ -51,7 +51,7 @@ class PrivacyCurves(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels, δ on a log axis."""
-        figure, (top, bottom) = new_figure(rows=2, height=3.6)
+        figure, (top, bottom) = new_figure(rows=2, width=7.0, height=3.6)
         for index, b in enumerate(self._PREPULLS):
             _plot_epsilon(top, GaussianDP(printed_mu(_HORIZON, b, 1.0)).epsilon, f"b = {b}", index)
             c = b + 1.0
@@ -126,7 +126,7 @@ class _RegretGrid(Figure):
             c = self._ROUNDS / (eta * eta * (b + 1.0))
             if c >= 1.0:
                 policy = ModifiedThompson(privacy=GaussianDP(eta), prepulls=b, calibration="paper")
-                found[f"b = {b}, c = {c:.3g}"] = policy
+                found[f"b = {b:,}, c = {c:,.0f}" if c >= 100 else f"b = {b:,}, c = {c:.3g}"] = policy
         return found
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
@@ -190,7 +190,7 @@ class _RegretGrid(Figure):
         found = {}
         for label in trace.policies:
             last = trace.regret(label)[:, -1]
-            b = int(label.split(",")[0].removeprefix("b = "))
+            b = int(label.split(", c")[0].removeprefix("b = ").replace(",", ""))
             found[b] = float(last.mean()), float(last.std(ddof=1) / math.sqrt(last.size))
         return found
 
@@ -275,7 +275,7 @@ class Analyses(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels, both axes logarithmic: the analyses differ by orders of magnitude."""
-        figure, panels = new_figure(2, width=5.0)
+        figure, panels = new_figure(2, width=6.5)
         for axes, arms in zip(panels, (2, 10), strict=True):
             printed = partial(self.standard, one_round=self.printed_round(arms))
             corrected = partial(self.standard, one_round=self.corrected_round)
@@ -337,7 +337,7 @@ def _privacy_axes(axes: Any, title: str) -> None:
     axes.set_title(title)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
-    axes.legend(framealpha=0.85, edgecolor="none", fontsize="small")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
 
 
 FIGURES: tuple[Figure, ...] = (PrivacyCurves(), BernoulliRegret(), ExponentialRegret(), Analyses())

@@ -38,7 +38,7 @@ def _trace(simulation: Simulation, path: Path, bar: RoundsBar, threads: int | No
     s = simulation
     kept = _kept(path)
     if kept is not None and kept.header == describe(s.policies, s.environment, s.rounds, s.runs, s.seed):
-        bar.advance(s.total_rounds)
+        bar.spare(s.total_rounds)
         return kept
     checkpoint = path.with_suffix(".checkpoint")
     arguments = (dict(s.policies), s.environment, s.rounds, s.runs, s.seed)

@@ -1,13 +1,15 @@
 """A policy at work: `select` an action, then `update` with its reward, or `skip`."""
 
+import os
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dpbandits.engine import Streams, implementation, is_paused
 from dpbandits.engine.loop import compiled_for
-from dpbandits.errors import HorizonReached, RoundError
+from dpbandits.errors import HorizonReached, PrivacyError, RoundError
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
@@ -21,7 +23,7 @@ class Learner:
 
     A round is opened by `select` and closed by `update` or `skip`; a second `select` skips the first.
     Every round counts, with or without a reward. Only the actions are safe to publish: nothing else
-    here is, and nothing else is printed.
+    here is, and nothing else is printed. It may be used from several threads, one call at a time.
     """
 
     def __init__(
@@ -41,6 +43,9 @@ class Learner:
         self._streams, self._seeded = streams, seeded
         self._rounds = 0
         self._open: tuple[Any, Any] | None = None  # the context and action of the open round
+        self._busy: str | None = None  # the call that is changing the state, or was cut short doing so
+        self._ended: str | None = None
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
         if compiled:
             code = compiled_for(public)
@@ -53,6 +58,17 @@ class Learner:
     def __repr__(self) -> str:
         return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds>"
 
+    def __copy__(self) -> NoReturn:
+        raise PrivacyError(
+            "a learner cannot be copied: both copies would use the same noise; use save()"
+        )
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self.__copy__()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self.__copy__()
+
     @property
     def rounds(self) -> int:
         """Rounds closed so far."""
@@ -60,62 +76,91 @@ class Learner:
 
     @property
     def spent(self) -> Budget | None:
-        """What the rounds so far have really cost; None where the policy cannot tell."""
-        return self.policy.spent(self._public)
+        """What the decisions so far have cost the person they cost most; see `Policy.spent`."""
+        return self.policy.spent(self._public, self._rounds + (self._open is not None))
 
     def select(self, *offered: Any) -> Any:
         """Choose an action for the next person; `offered` is her context, where there is one."""
         context = self.problem.context(*offered)
-        rounds = self._rounds + (self._open is not None)
-        if self._last is not None and rounds >= self._last:
-            raise HorizonReached(
-                f"the guarantee covers {self._last:,} rounds and they are used up; "
-                "start a new learner with a longer horizon"
-            )
-        if self._open is not None:
-            self.skip()
-        if is_paused(self._public, self._rounds):
-            pause = implementation("pause", type(self._public))
-            pause(self._public, self._secret, self._streams.noise)
-        self._release(self._public, self._secret, self._streams.noise)
-        action = self._select(self._public, context, self._streams.explore)
-        if isinstance(action, np.integer):
-            action = int(action)
-        elif isinstance(action, np.ndarray):
-            action = action.copy()
-        self._open = (context, action)
+        with self._lock:
+            self._refuse_if_unfit()
+            rounds = self._rounds + (self._open is not None)
+            if self._last is not None and rounds >= self._last:
+                raise HorizonReached(
+                    f"the guarantee covers {self._last:,} rounds and they are used up; "
+                    "start a new learner with a longer horizon"
+                )
+            self._busy = "select"
+            if self._open is not None:
+                self._close(self.problem.missing)
+            if is_paused(self._public, self._rounds):
+                pause = implementation("pause", type(self._public))
+                pause(self._public, self._secret, self._streams.noise)
+            self._release(self._public, self._secret, self._streams.noise)
+            action = self._select(self._public, context, self._streams.explore)
+            if isinstance(action, np.integer):
+                action = int(action)
+            elif isinstance(action, np.ndarray):
+                action = action.copy()
+            self._open = (context, action)
+            self._busy = None
         return action
 
     def update(self, action: Any, reward: Any) -> None:
         """Close the open round with the reward of its action."""
-        context = self._opened(action)
-        self._close(context, action, self.problem.reward(reward))
+        with self._lock:
+            self._refuse_if_unfit()
+            if self._open is None:
+                raise RoundError("no round is open: call select() before update()")
+            chosen = self._open[1]
+            if not (action is chosen or np.array_equal(action, chosen)):
+                raise RoundError(f"the open round chose action {chosen!r}, got an update for {action!r}")
+            value = self.problem.reward(reward)
+            self._busy = "update"
+            self._close(value)
+            self._busy = None
 
     def skip(self) -> None:
         """Close the open round without a usable reward."""
-        if self._open is None:
-            raise RoundError("no round is open: call select() first")
-        context, action = self._open
-        self._close(context, action, self.problem.missing)
+        with self._lock:
+            self._refuse_if_unfit()
+            if self._open is None:
+                raise RoundError("no round is open: call select() first")
+            self._busy = "skip"
+            self._close(self.problem.missing)
+            self._busy = None
 
     def save(self, path: str | Path) -> Path:
-        """Write everything needed to go on to a file that only its owner may read.
+        """Write all that is needed to go on to a file only its owner may read, and end this learner.
 
-        The file holds **raw, unprotected data**. It may be continued once: `dpbandits.load`.
+        The file holds **raw, unprotected data**, and may be continued once: ``dpbandits.load(path)``. If
+        this object went on as well, the same people would be released twice.
         """
         from dpbandits.policies.saving import save
 
-        return save(self, Path(path))
+        with self._lock:
+            self._refuse_if_unfit()
+            if self._open is not None:
+                raise RoundError("a round is open: update() or skip() it before save()")
+            written = save(self, Path(path))
+            self._ended = f"it was saved; go on with dpbandits.load({str(written)!r})"
+        return written
 
-    def _opened(self, action: Any) -> Any:
-        if self._open is None:
-            raise RoundError("no round is open: call select() before update()")
-        context, chosen = self._open
-        if not (action is chosen or np.array_equal(action, chosen)):
-            raise RoundError(f"the open round chose action {chosen!r}, got an update for {action!r}")
-        return context
+    def _refuse_if_unfit(self) -> None:
+        """A learner works in the process that made it, until it ends or a call is cut short."""
+        if self._process != os.getpid():
+            raise PrivacyError("a learner does not survive a fork: both copies would use the same noise")
+        if self._ended is not None:
+            raise RoundError(f"this learner has ended: {self._ended}")
+        if self._busy is not None:
+            raise RoundError(
+                f"an earlier {self._busy}() was cut short and may have done half its work; "
+                "load a save or start again"
+            )
 
-    def _close(self, context: Any, action: Any, reward: Any) -> None:
+    def _close(self, reward: Any) -> None:
+        assert self._open is not None
+        context, action = self._open
         self._open = None
         self._rounds += 1
         self._observe(self._public, self._secret, context, action, reward)

@@ -33,6 +33,7 @@ class Policy(Recipe):
     privacy: Budget
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.privacy, self.accepts):
             kinds = ", ".join(kind.__name__ for kind in self.accepts)
             raise BudgetNotAccepted(f"{type(self).__name__} accepts {kinds}; got {self.privacy!r}")
@@ -45,9 +46,11 @@ class Policy(Recipe):
     def guarantee(self, problem: Any) -> Guarantee:
         """What is promised on this problem, argued in the class's docstring."""
 
-    def spent(self, public: Any) -> Budget | None:
-        """What the rounds so far have really cost, where the policy can tell; never more than
-        the guarantee, and a function of public values only.
+    def spent(self, public: Any, rounds: int) -> Budget | None:
+        """What so many rounds have cost the person they cost most; None for nothing yet.
+
+        None too where the policy cannot tell. Never more than the guarantee, and a function of public
+        values only. A reading, not a promise: only the guarantee, fixed beforehand, is one.
         """
         return None
 

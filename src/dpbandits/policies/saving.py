@@ -2,12 +2,13 @@
 
 A file is a NumPy archive (a zip with checksums) of the state's arrays and one JSON header. Nothing is
 pickled, and classes are looked up in a closed table. Continuing one save twice, on different people,
-would reuse its noise; so loading renames the file, and a renamed file is refused.
+would reuse its noise: so saving ends a learner, loading renames the file, a renamed file is refused.
 """
 
 import io
 import json
 import os
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from dpbandits import checks
 from dpbandits.engine import Streams, leaves
-from dpbandits.errors import DPBanditsError, RoundError, SaveFileError
+from dpbandits.errors import DPBanditsError, SaveFileError
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.policy import Policy
 from dpbandits.problems import Problem
@@ -28,8 +29,6 @@ _USED = ".continued"
 
 def save(learner: Learner, path: Path) -> Path:
     """Write a learner between two rounds; replaces an older save of that name as a whole."""
-    if learner._open is not None:
-        raise RoundError("a round is open: update() or skip() it before save()")
     header = {
         "format": FORMAT,
         "version": __version__,
@@ -46,24 +45,41 @@ def save(learner: Learner, path: Path) -> Path:
     }
     buffer = io.BytesIO()
     np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    # Created unreadable to others from the first byte, and moved into place whole.
-    draft = path.with_name(path.name + ".part")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(buffer.getvalue())
-        file.flush()
-        os.fsync(handle)
-    draft.replace(path)
+    # A new file of an unguessable name, readable by its owner only, moved into place whole.
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(buffer.getvalue())
+            file.flush()
+            os.fsync(handle)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
     return path
 
 
 def load(path: str | Path) -> Learner:
     """Continue a saved learner, once. The file is renamed so that nobody continues it again."""
     path = Path(path)
-    used = path.with_name(path.name + _USED)
-    if path.suffix == _USED or (used.exists() and not path.exists()):
+    target = path.resolve()
+    used = target.with_name(target.name + _USED)
+    if target.suffix == _USED or (used.exists() and not target.exists()):
         raise SaveFileError(f"{path} was continued already; doing so twice would reuse its noise")
-    header, arrays = _read(path)
+    if not target.is_file():
+        raise SaveFileError(f"there is no save file at {path}")
+    try:
+        target.rename(used)  # claimed before it is read: of two processes, one finds nothing
+    except OSError as error:
+        raise SaveFileError(f"{path} cannot be claimed: {error}") from error
+    try:
+        return _restore(path, *_read(path, used))
+    except BaseException:
+        used.rename(target)
+        raise
+
+
+def _restore(path: Path, header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
     if header["format"] > FORMAT:
         raise SaveFileError(
             f"{path} was written by dpbandits {header['version']}; this is {__version__}, please upgrade"
@@ -84,7 +100,6 @@ def load(path: str | Path) -> Learner:
         raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
     learner = Learner(policy, problem, public, secret, streams, seeded=header["streams"] is not None)
     learner._rounds = header["rounds"]
-    path.replace(used)
     return learner
 
 
@@ -95,17 +110,15 @@ def _stream_states(learner: Learner) -> list[Any] | None:
     return [generator.bit_generator.state for generator in learner._streams]
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read(path: Path, claimed: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+        with np.load(io.BytesIO(claimed.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
         if not isinstance(header["format"], int):
             raise ValueError("no format number")
-    except FileNotFoundError:
-        raise SaveFileError(f"there is no save file at {path}") from None
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise SaveFileError(f"{path} is damaged or not a save file of dpbandits: {error}") from error
+        raise SaveFileError(f"{path} is damaged or not a saved learner of dpbandits") from error
     return header, arrays
 
 

@@ -21,11 +21,20 @@ from dpbandits.recipes import Recipe
 ROUNDING = 1e-9
 
 
+def rounded_up(value: float) -> str:
+    """Four digits, rounded up, so that what is printed is never better than what is held."""
+    if value == 0.0 or math.isinf(value):
+        return f"{value:g}"
+    step = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return f"{math.ceil(value / step * (1.0 - ROUNDING)) * step:.4g}"
+
+
 @dataclass(frozen=True)
 class Budget(Recipe):
     """Base of every budget; larger `size` means less private, within one kind."""
 
     abstract: ClassVar[bool] = True
+    symbol: ClassVar[str]
 
     @property
     def size(self) -> float:
@@ -123,13 +132,16 @@ class Budget(Recipe):
 class PureDP(Budget):
     """ε-DP: no event becomes more than e^ε times as likely."""
 
+    symbol: ClassVar[str] = "ε"
+
     epsilon: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checks.positive(epsilon=self.epsilon)
 
     def __str__(self) -> str:
-        return f"{self.epsilon:.4g}-DP"
+        return f"{rounded_up(self.epsilon)}-DP"
 
     @property
     def size(self) -> float:
@@ -156,15 +168,18 @@ class PureDP(Budget):
 class ApproxDP(Budget):
     """(ε, δ)-DP: P(E) ≤ e^ε P'(E) + δ for every event E."""
 
+    symbol: ClassVar[str] = "(ε, δ)"
+
     epsilon: float
     delta: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checks.not_negative(epsilon=self.epsilon)
         checks.open_unit(delta=self.delta)
 
     def __str__(self) -> str:
-        return f"({self.epsilon:.4g}, {self.delta:.4g})-DP"
+        return f"({rounded_up(self.epsilon)}, {rounded_up(self.delta)})-DP"
 
     @property
     def size(self) -> float:
@@ -204,13 +219,16 @@ class GaussianDP(_CurveDP):
     4.886554
     """
 
+    symbol: ClassVar[str] = "μ"
+
     mu: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checks.positive(mu=self.mu)
 
     def __str__(self) -> str:
-        return f"{self.mu:.4g}-GDP"
+        return f"{rounded_up(self.mu)}-GDP"
 
     @property
     def size(self) -> float:
@@ -242,13 +260,16 @@ class ZeroConcentratedDP(_CurveDP):
     Its (ε, δ) curve is the best known conversion (Canonne, Kamath & Steinke 2020).
     """
 
+    symbol: ClassVar[str] = "ρ"
+
     rho: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checks.positive(rho=self.rho)
 
     def __str__(self) -> str:
-        return f"{self.rho:.4g}-zCDP"
+        return f"{rounded_up(self.rho)}-zCDP"
 
     @property
     def size(self) -> float:
@@ -273,15 +294,18 @@ class ZeroConcentratedDP(_CurveDP):
 class RenyiDP(_CurveDP):
     """(α, γ)-RDP: the Rényi divergence of one order α is at most γ (Mironov 2017)."""
 
+    symbol: ClassVar[str] = "(α, γ)"
+
     order: float
     divergence: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         checks.above_one(order=self.order)
         checks.positive(divergence=self.divergence)
 
     def __str__(self) -> str:
-        return f"({self.order:.4g}, {self.divergence:.4g})-RDP"
+        return f"({rounded_up(self.order)}, {rounded_up(self.divergence)})-RDP"
 
     @property
     def size(self) -> float:
@@ -307,6 +331,8 @@ class RenyiDP(_CurveDP):
 @dataclass(frozen=True)
 class NonPrivate(Budget):
     """No privacy asked for: noise exactly 0, on the same schedule."""
+
+    symbol: ClassVar[str] = "none"
 
     def __str__(self) -> str:
         return "not private"

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from dpbandits.errors import NotComparable, NotImplied
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, rounded_up
 
 
 class Unit(Enum):
@@ -50,7 +50,7 @@ class Guarantee:
             return f"No privacy guarantee: {self.reason or 'none was asked for'}."
         also = ""
         if isinstance(self.budget, GaussianDP):
-            also = f" (so ({self.budget.epsilon(1e-6):.4g}, 1e-06)-DP)"
+            also = f" (so ({rounded_up(self.budget.epsilon(1e-6))}, 1e-06)-DP)"
         rounds = "for any number of rounds" if self.horizon is None else f"up to round {self.horizon:,}"
         claimed = "" if self.status == "proved" else f"; {self.status}, not proved"
         public = f"; public by declaration: {', '.join(self.public)}" if self.public else ""
@@ -59,6 +59,12 @@ class Guarantee:
             f"{self.unit.value}, {rounds}, if each person takes part in one round and the seed "
             f"stays secret{public}{claimed}."
         )
+
+    def short(self) -> str:
+        """The budget for a table; one that hides next to nothing is said to be none."""
+        if self.is_private and self.budget.epsilon_for(1e-6) > 100.0:
+            return f"none ({self.budget})"
+        return str(self.budget) if self.is_private else "none"
 
     def implies(self, other: "Guarantee") -> bool:
         """Whether this guarantee is at least as strong; different units or trust do not compare."""

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
@@ -26,9 +27,9 @@ class Arms(Problem):
         checks.integer(least=2, arms=self.arms)
 
     @classmethod
-    def example(cls, horizon: int | None) -> Self:
-        """Three arms."""
-        return cls(3, horizon=horizon)
+    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
+        """As many arms as its size."""
+        return cls(size, horizon=horizon)
 
     def context(self, *offered: Any) -> None:
         """Arms have no context."""
@@ -36,17 +37,21 @@ class Arms(Problem):
             raise InvalidInput("select() takes no context when the problem is Arms")
 
     def reward(self, value: Any) -> float:
-        """One number; NaN and anything that is not a number are refused."""
+        """One number (or a boolean), later clipped to [0, 1]; NaN and what is no number are refused."""
         if type(value) is not float:
-            checks.number(reward=value)
-            value = float(value)
+            if value is None:
+                value = math.nan
+            elif isinstance(value, bool | np.ndarray) and np.ndim(value) == 0:
+                value = float(value)
+            value = checks.number("reward", value)
         if math.isnan(value):
             raise InvalidInput("expected reward to be a number, got nan; use skip() for a missing one")
         return float(value)
 
     def extreme_people(self) -> tuple[tuple[None, float], ...]:
-        """Both ends, far beyond both ends, and no reward at all."""
-        return tuple((None, reward) for reward in (0.0, 1.0, -1e9, 1e9, self.missing))
+        """Both ends first, then the inside, far beyond both ends, and no reward at all."""
+        beyond = (-1e9, 1e300, math.inf, -math.inf, self.missing)
+        return tuple((None, reward) for reward in (0.0, 1.0, 0.25, 0.5, *beyond))
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of arms and the range rewards are clipped to."""
@@ -57,8 +62,9 @@ class Arms(Problem):
 def centred(reward: float) -> float:
     """A reward as it is stored: clipped to [0, 1], minus ½; a missing one (NaN) is exactly 0.
 
-    Whatever comes in, the result lies in [−½, ½]: replacing one reward moves a sum by at most 1.
+    Whatever comes in, the result lies in [−½, ½] and on a grid of 2⁻²⁰. Sums of up to 2³² of them are
+    exact in double precision, so replacing one reward moves a sum by at most 1, rounding included.
     """
     if reward != reward:
         return 0.0
-    return min(max(reward, 0.0), 1.0) - 0.5
+    return math.floor(min(max(reward, 0.0), 1.0) * 1048576.0 + 0.5) / 1048576.0 - 0.5

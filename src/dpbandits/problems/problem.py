@@ -17,12 +17,13 @@ class Problem(Recipe):
     horizon: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.horizon is not None:
             checks.integer(least=1, horizon=self.horizon)
 
     @classmethod
     @abstractmethod
-    def example(cls, horizon: int | None) -> Self:
+    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
         """A small problem of this kind, for the conformance suite."""
 
     @abstractmethod
@@ -35,7 +36,9 @@ class Problem(Recipe):
 
     @abstractmethod
     def extreme_people(self) -> tuple[tuple[Any, Any], ...]:
-        """(context, reward) pairs at and beyond the edge of what is declared, for audits."""
+        """(context, reward) pairs for audits: first two opposite ends of what is declared, then others
+        inside and beyond it.
+        """
 
     @property
     def missing(self) -> Any:

@@ -51,6 +51,8 @@ def draw_curves(
             alpha=0.12,
             linewidth=0,
         )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("round")
     axes.margins(x=0)
     axes.spines[["top", "right"]].set_visible(False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpbandits.reports.figures import SVG_ABOUT, SVG_SETTINGS
-from dpbandits.reports.tables import Row, cell, heading
+from dpbandits.reports.tables import Row, cell, heading, is_numeric
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ p.lead { color: #4a5568; margin-top: 0; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid #e2e8f0; vertical-align: top; }
 th { font-weight: 600; border-bottom: 2px solid #cbd5e0; } td.number, th.number { text-align: right; }
+div.wide { overflow-x: auto; } code { background: #f1f5f9; padding: .1rem .3rem; }
 figure { margin: 1.2rem 0; } svg { width: 100%; height: auto; }
 footer { color: #718096; font-size: .85rem; margin-top: 2.5rem; }
 """
@@ -46,12 +47,14 @@ class Page:
         self._parts += [f"<p>{html.escape(sentence)}</p>" for sentence in sentences]
         return self
 
+    def command(self, line: str) -> "Page":
+        """Something to paste into a terminal."""
+        self._parts.append(f"<p><code>{html.escape(line)}</code></p>")
+        return self
+
     def table(self, rows: Sequence[Row]) -> "Page":
         """Rows of the same keys."""
-        kinds = {
-            key: ' class="number"' if all(isinstance(row[key], int | float) for row in rows) else ""
-            for key in rows[0]
-        }
+        kinds = {key: ' class="number"' if is_numeric(rows, key) else "" for key in rows[0]}
         head = "".join(f"<th{kind}>{html.escape(heading(key))}</th>" for key, kind in kinds.items())
         body = "".join(
             "<tr>"
@@ -59,7 +62,9 @@ class Page:
             + "</tr>"
             for row in rows
         )
-        self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        self._parts.append(
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        )
         return self
 
     def picture(self, figure: "Figure", caption: str = "") -> "Page":

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.table import Table
@@ -28,12 +28,18 @@ def heading(key: str) -> str:
     return key.replace("_", " ")
 
 
+def is_numeric(rows: Sequence[Row], key: str) -> bool:
+    """Whether a column holds numbers; it may have gaps."""
+    return all(row[key] is None or isinstance(row[key], int | float) for row in rows)
+
+
 def terminal_table(rows: Sequence[Row], title: str | None = None) -> Table:
     """A table for `rich.print`; numbers stand right."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for key in rows[0]:
-        numeric = all(isinstance(row[key], int | float) for row in rows)
-        table.add_column(heading(key), justify="right" if numeric else "left", overflow="fold")
+    for position, key in enumerate(rows[0]):
+        # The first column names the row and is never broken; the others give way.
+        side: Literal["left", "right"] = "right" if is_numeric(rows, key) else "left"
+        table.add_column(heading(key), justify=side, overflow="fold", no_wrap=position == 0)
     for row in rows:
         table.add_row(*(cell(value) for value in row.values()))
     return table

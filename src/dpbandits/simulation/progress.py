@@ -56,6 +56,13 @@ class RoundsBar:
             if self._shown is not None:
                 self._shown.update(self._shown.task_ids[0], completed=self.done, description=self.label)
 
+    def spare(self, rounds: int) -> None:
+        """Rounds that need not be played: finished earlier."""
+        with self._lock:
+            self.total -= rounds
+            if self._shown is not None:
+                self._shown.update(self._shown.task_ids[0], total=self.total)
+
     def __enter__(self) -> "RoundsBar":
         return self
 

@@ -42,8 +42,12 @@ def simulate(
     same call later goes on from them to the same result.
     """
     chosen = _labelled(policies)
+    if not isinstance(environment, Environment):
+        raise InvalidInput(
+            f"expected an environment such as BernoulliArms([.5, .6]), got {environment!r}"
+        )
     checks.integer(least=1, rounds=rounds, runs=runs)
-    threads = threads or os.cpu_count() or 1
+    threads = (os.cpu_count() or 1) if threads is None else threads
     checks.integer(least=1, threads=threads)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
@@ -61,7 +65,7 @@ def simulate(
     shared = progress if isinstance(progress, RoundsBar) else None
     bar = shared or RoundsBar(rounds * len(tasks), show=bool(progress))
     with nullcontext() if shared else bar:
-        bar.advance(rounds * (len(tasks) - len(missing)))
+        bar.spare(rounds * (len(tasks) - len(missing)))
         try:
             _play_all(missing, chosen, environment, grid, seed, threads, bar, played)
         except BaseException:
@@ -82,6 +86,8 @@ def thin_grid(rounds: int, points: int = 100) -> NDArray[np.int64]:
 def _labelled(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
     if isinstance(policies, Policy):
         policies = [policies]
+    if not isinstance(policies, Mapping | Iterable) or isinstance(policies, type):
+        raise InvalidInput(f"expected policies, got {policies!r}; write {_name(policies)}(...)")
     if not isinstance(policies, Mapping):
         listed = list(policies)
         policies = {policy.name(): policy for policy in listed}
@@ -93,6 +99,10 @@ def _labelled(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dic
         if not isinstance(policy, Policy):
             raise InvalidInput(f"expected a policy for {label!r}, got {policy!r}")
     return dict(policies)
+
+
+def _name(value: object) -> str:
+    return getattr(value, "__name__", "Policy")
 
 
 def _play_all(

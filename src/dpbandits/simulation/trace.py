@@ -47,7 +47,7 @@ def describe(
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """Curves per policy and run. `rounds` is the grid; each curve array is (runs, points, 3)."""
 
@@ -68,6 +68,10 @@ class Trace:
         curves = {x: np.stack([played[x, run].curves for run in runs]) for x in labels}
         seconds = {x: sum(played[x, run].seconds for run in runs) for x in labels}
         return cls(header, grid, curves, seconds)
+
+    def __repr__(self) -> str:
+        rounds, runs = self.header["rounds"], self.header["runs"]
+        return f"<Trace of {', '.join(self.policies)}: {runs} runs of {rounds:,} rounds>"
 
     @property
     def policies(self) -> list[str]:
@@ -121,7 +125,7 @@ class Trace:
             found.append(
                 {
                     "policy": label,
-                    "guarantee": str(self.guarantee(label).budget),
+                    "guarantee": self.guarantee(label).short(),
                     "mean_regret": float(final.mean()),
                     "standard_error": error,
                     "worst_run": float(final.max()),
@@ -138,7 +142,7 @@ class Trace:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given."""
-        curves = {f"{x} ({self.guarantee(x).budget})": self.regret(x) for x in self.policies}
+        curves = {f"{x} ({self.guarantee(x).short()})": self.regret(x) for x in self.policies}
         figure = regret_figure(self.rounds, curves)
         if path is not None:
             save_figure(figure, Path(path))

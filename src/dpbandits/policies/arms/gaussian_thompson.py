@@ -65,13 +65,13 @@ def observe(public: Public, secret: Secret, context: None, action: int, reward: 
     drawn = now - max(int(public.since[action]), public.first_draw)
     if count > 1 and drawn > 0:
         public.spent[action] += drawn / (public.variance_scale * count)
-    public.since[action] = now
-    public.round[0] = now
-    public.counts[action] = count
-    public.scale[action] = math.sqrt(public.variance_scale / (count + 1))
     total = float(secret.total[action]) + centred(reward)
     secret.total[action] = total
     secret.mean[action] = (total + 0.5 * count) / (count + 1)
+    public.counts[action] = count
+    public.scale[action] = math.sqrt(public.variance_scale / (count + 1))
+    public.since[action] = now
+    public.round[0] = now
 
 
 def begin(arms: int, prepulls: int, variance_scale: float) -> tuple[Public, Secret]:
@@ -95,9 +95,9 @@ def draws_cost(arms: int, horizon: int, prepulls: int, variance_scale: float) ->
     return math.sqrt(draws / (variance_scale * (max(prepulls, 1) + 1.0)))
 
 
-def draws_spent(public: Public) -> Budget | None:
+def draws_spent(public: Public, rounds: int) -> Budget | None:
     """What the draws so far cost the person they cost most: the largest sum over arms."""
-    drawn = np.maximum(public.round[0] - np.maximum(public.since, public.first_draw), 0)
+    drawn = np.maximum(rounds - np.maximum(public.since, public.first_draw), 0)
     pending = drawn * (public.counts > 0) / (public.variance_scale * (public.counts + 1))
     square = public.spent + pending
     return GaussianDP(math.sqrt(square.max())) if square.max() > 0 else None
@@ -147,6 +147,6 @@ class GaussianThompson(Policy):
             reason="Thompson sampling spends more with every round, so it needs a declared horizon",
         )
 
-    def spent(self, public: Public) -> Budget | None:
+    def spent(self, public: Public, rounds: int) -> Budget | None:
         """What the draws so far really cost."""
-        return draws_spent(public)
+        return draws_spent(public, rounds)

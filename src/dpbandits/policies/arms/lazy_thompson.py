@@ -88,9 +88,9 @@ class LazyThompson(Policy):
 
     **Definition.** Every arm has an open batch, first of `first_batch` decisions, then of
     max(first_batch, ⌈growth·n_i⌉); when it is full its noisy sum is released and cumulated. Each round
-    plays argmax_i θ_i with θ_i ~ N(x_i, v/n_i + noise variance), v = `unit_variance`, drawn afresh from public
-    randomness. Under ε-DP the batches have independent Laplace noise, x_i is precision-weighted, and the
-    posterior's noise part is Laplace too: with Gaussian tails in its place a best arm that was
+    plays argmax_i θ_i with θ_i ~ N(x_i, v/n_i + noise variance), v = `unit_variance`, drawn afresh from
+    public randomness. Under ε-DP the batches have independent Laplace noise, x_i is precision-weighted,
+    and the posterior's noise part is Laplace too: with Gaussian tails in its place a best arm that was
     unlucky once is never tried again. Under Gaussian budgets the batches are block-factorized.
 
     **Guarantee.** Neighbours replace one reward. It is in one batch, of sensitivity 1, and batch ends

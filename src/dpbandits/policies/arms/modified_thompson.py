@@ -123,10 +123,10 @@ class ModifiedThompson(Policy):
             reason="Thompson sampling spends more with every round, so it needs a declared horizon",
         )
 
-    def spent(self, public: Public) -> Budget | None:
+    def spent(self, public: Public, rounds: int) -> Budget | None:
         """What the draws so far really cost."""
-        return draws_spent(public)
+        return draws_spent(public, rounds)
 
     def twin(self) -> Policy:
-        """B = 0 and c = 1."""
+        """Without pre-pulls, at c = 1."""
         return GaussianThompson()
