@@ -85,7 +85,5 @@ def _facts(held: Budget) -> dict[str, float]:
         guess = float(ndtr(held.mu / 2.0))
     else:
         guess = 0.5 + held.delta_for(0.0) / 2.0
-    facts["An attacker who must tell two people apart is right with probability at most"] = min(
-        guess, 1.0
-    )
+    facts["attacker_success"] = min(guess, 1.0)
     return {name: value for name, value in facts.items() if math.isfinite(value)}

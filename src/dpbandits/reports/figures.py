@@ -65,7 +65,12 @@ def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.flo
     figure, (axes,) = new_figure(width=7.0)
     draw_curves(axes, rounds, curves)
     axes.set_ylabel("regret (mean; shaded: best to worst run)")
-    axes.set_ylim(bottom=0)
+    final = [max(float(runs[:, -1].mean()), 1.0) for runs in curves.values()]
+    if max(final) > 30.0 * min(final):
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=1.0)
+    else:
+        axes.set_ylim(bottom=0.0)
     return figure
 
 

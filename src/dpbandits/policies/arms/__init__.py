@@ -1,8 +1,37 @@
 """Policies for `Arms`. To add one: copy the nearest file, add its name here. Nothing else."""
 
+from dpbandits.policies.arms.adaptive_klucb import AdaptiveKLUCB
+from dpbandits.policies.arms.adaptive_ucb import AdaptiveUCB
+from dpbandits.policies.arms.beta_thompson import BetaThompson
 from dpbandits.policies.arms.gaussian_thompson import GaussianThompson
+from dpbandits.policies.arms.klucb import KLUCB
+from dpbandits.policies.arms.lazy_beta_thompson import LazyBetaThompson
 from dpbandits.policies.arms.lazy_thompson import LazyThompson
+from dpbandits.policies.arms.lazy_ucb import LazyUCB
 from dpbandits.policies.arms.modified_thompson import ModifiedThompson
 from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
+from dpbandits.policies.arms.private_imed import PrivateIMED
+from dpbandits.policies.arms.private_klucb import PrivateKLUCB
+from dpbandits.policies.arms.successive_elimination import SuccessiveElimination
+from dpbandits.policies.arms.thompson_ucb import ThompsonUCB
+from dpbandits.policies.arms.ucb1 import UCB1
+from dpbandits.policies.arms.uniform_arms import UniformArms
 
-__all__ = ["GaussianThompson", "LazyThompson", "ModifiedThompson", "NoiseAwareIMED"]
+__all__ = [
+    "KLUCB",
+    "UCB1",
+    "AdaptiveKLUCB",
+    "AdaptiveUCB",
+    "BetaThompson",
+    "GaussianThompson",
+    "LazyBetaThompson",
+    "LazyThompson",
+    "LazyUCB",
+    "ModifiedThompson",
+    "NoiseAwareIMED",
+    "PrivateIMED",
+    "PrivateKLUCB",
+    "SuccessiveElimination",
+    "ThompsonUCB",
+    "UniformArms",
+]

@@ -162,7 +162,7 @@ class NoiseAwareIMED(Policy):
 
     **Regret.** No bound is claimed; measured in the leaderboard, with its worst runs. Defaults:
     first_batch = max(4, 16/ε), growth ½ and grace 1 (ε ≥ ¼), 2 (ε ≥ 0.1) or 2.5 under ε-DP;
-    max(8, 16/μ), ¼ and 1 under Gaussian budgets. The chance that the best arm is lost until T is about
+    max(8, 16/μ), ¼ and 1.5 under Gaussian budgets. The chance that the best arm is lost until T is about
     first_batch·e^−grace/(2T), which is why a small ε needs more grace.
 
     >>> policy = NoiseAwareIMED(privacy=PureDP(1.0))
@@ -192,7 +192,7 @@ class NoiseAwareIMED(Policy):
     def schedule(self) -> tuple[int, float, float]:
         """First batch, growth and grace as used: those given, the defaults otherwise."""
         first_batch, growth = default_schedule(self.privacy)
-        grace = 1.0
+        grace = 1.0 if isinstance(self.privacy, PureDP) else 1.5
         if isinstance(self.privacy, PureDP) and self.privacy.epsilon < 0.25:
             grace = 2.0 if self.privacy.epsilon >= 0.1 else 2.5
         return (
@@ -217,6 +217,10 @@ class NoiseAwareIMED(Policy):
             grace=grace,
         )
         return public, buffers
+
+    def twin(self) -> "NoiseAwareIMED | None":
+        """The same without noise."""
+        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
 
     def small(self) -> "NoiseAwareIMED":
         """Batches of two and blocks of three."""

@@ -1,0 +1,83 @@
+r"""AdaP-KLUCB: KL-UCB on batches that double and are then forgotten (Azize & Basu 2022)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numba.extending import register_jitable
+
+from dpbandits import checks
+from dpbandits.engine import Chance, verb
+from dpbandits.policies.arms.batched_index import (
+    BatchedIndex,
+    Indexed,
+    log_round,
+    open_batch,
+    unit_interval,
+)
+from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.divergences import kl_upper
+from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
+from dpbandits.problems.arms import Arms
+
+
+class Public(Indexed):
+    """As every batched index, with `forgets` set; size is h, half of N after the first batches."""
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> int:
+    """Go on with the open batch; otherwise the arm of the largest index, until it has doubled."""
+    if public.clock[LENGTH] == 0:
+        arm = first_unplayed(public.plays)
+        open_batch(public, arm if arm >= 0 else _choose(public, explore))
+    return int(public.clock[ARM])
+
+
+@register_jitable
+def _choose(public: Public, explore: Chance) -> int:
+    log_t = log_round(public)
+    for arm in range(public.plays.size):
+        level = public.alpha * log_t / public.size[arm]
+        raised = unit_interval(public.mean[arm] + level / public.epsilon)
+        public.score[arm] = kl_upper(raised, level)
+    return largest(public.score, explore)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveKLUCB(BatchedIndex):
+    r"""As `AdaptiveUCB`, with the Bernoulli divergence in place of Hoeffding's bound.
+
+    **Definition.** Every arm once. An episode that begins in round t goes to
+
+        argmax_i  max{q : kl(x̆_i, q) ≤ α ln t/h_i},    x̆_i = x_i + α ln t/(ε h_i), clipped to [0, 1],
+
+    with x_i the mean of arm i's last episode alone, of h_i decisions, plus Laplace(1/(ε h_i)) noise; it
+    lasts until the arm's N_i decisions are 2N_i. The paper's ℓ counts episodes, its α is `alpha`.
+
+    **Guarantee.** Neighbours replace one reward. It is in one episode, whose sum has sensitivity 1 and
+    is released once with Laplace(1/ε) noise; when an episode ends and which arm is next are functions
+    of released sums and counts of decisions. Given the same results, all other releases are alike, so
+    all decisions together cost that one release (parallel composition, adaptively): ε-DP for any number
+    of rounds, and μ-GDP where ε = −2 ln(2Φ(−μ/2)).
+
+    **Regret.** O(Σ Δ_i ln T/min(kl(x_i, x*), εΔ_i)) for α > 3; 3.1 in the paper's experiments. Without
+    privacy x̆ is x.
+
+    >>> from dpbandits.privacy.budgets import GaussianDP
+    >>> print(AdaptiveKLUCB(privacy=GaussianDP(1.0)).guarantee(Arms(5)).budget)
+    1-GDP
+    """
+
+    paper: ClassVar[str] = "Azize & Basu 2022, AdaP-KLUCB"
+    state: ClassVar = Public
+    forgets: ClassVar[bool] = True
+
+    alpha: float = 3.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.positive(alpha=self.alpha)
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Nothing played yet; the batches of an arm are 1, 1, 2, 4, 8 and so on."""
+        return self._begin(problem, 1, 2.0, self.alpha)

@@ -1,0 +1,142 @@
+"""Index policies that play their choice for a whole batch, paid for by one Laplace draw per batch.
+
+What `AdaptiveUCB`, `AdaptiveKLUCB`, `PrivateKLUCB` and `PrivateIMED` share: the batches, the state, and
+the argument for their privacy. Each brings a state class of its own with a `select`, and its index.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits.engine import Noise, verb
+from dpbandits.policies.arms.episodes import (
+    ARM,
+    LENGTH,
+    Clock,
+    count_decision,
+    episode_ended,
+    open_episode,
+    start_clock,
+)
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.calibration import laplace_epsilon
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.arms import Arms
+from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+
+
+class Indexed(NamedTuple):
+    """Released batches and the means they give."""
+
+    clock: Clock
+    plays: NDArray[np.int64]  # N_i, decisions in released batches
+    batches: Batches
+    size: NDArray[np.int64]  # n_i, the decisions behind the mean
+    mean: NDArray[np.float64]  # x_i, in [0, 1] only up to noise
+    score: NDArray[np.float64]  # the index; the largest is played
+    forgets: bool  # the mean is that of the last batch alone
+    first_batch: int
+    ratio: float  # the ratio of one batch end to the one before
+    epsilon: float
+    alpha: float
+
+
+@verb
+def release(public: Indexed, secret: Buffers, noise: Noise) -> None:
+    """At the end of a batch, release it and restate its arm's mean."""
+    if episode_ended(public.clock):
+        _close(public, secret, noise)
+
+
+@verb
+def observe(public: Indexed, secret: Buffers, context: None, action: int, reward: float) -> None:
+    """Count the decision."""
+    count_decision(public.clock, secret, action, reward)
+
+
+@register_jitable
+def _close(public: Indexed, secret: Buffers, noise: Noise) -> None:
+    arm, length = public.clock[ARM], public.clock[LENGTH]
+    public.clock[LENGTH] = 0
+    public.plays[arm] += length
+    release_batch(public.batches, secret, arm, noise)
+    if public.forgets:
+        public.size[arm] = length
+        public.mean[arm] = public.batches.last[arm, 0] / length + 0.5
+    else:
+        public.size[arm] = public.plays[arm]
+        public.mean[arm] = public.batches.total[arm, 0] / public.plays[arm] + 0.5
+
+
+@register_jitable(forceinline=True)
+def open_batch(public: Indexed, arm: int) -> None:
+    """Play this arm until its decisions have grown from N to ⌈ratio·N⌉."""
+    length = public.first_batch
+    if public.plays[arm] > 0:
+        # 1.1·10 is 11 and a little more in floating point.
+        length = max(1, math.ceil(public.ratio * public.plays[arm] - 1e-9) - public.plays[arm])
+    open_episode(public.clock, arm, length)
+
+
+@register_jitable(forceinline=True)
+def log_round(public: Indexed) -> float:
+    """The logarithm of the round in which a batch begins: all before it are in released batches."""
+    decisions = 1.0
+    for arm in range(public.plays.size):
+        decisions += public.plays[arm]
+    return math.log(decisions)
+
+
+@register_jitable(forceinline=True)
+def unit_interval(x: float) -> float:
+    """The nearest number in [0, 1]."""
+    return min(max(x, 0.0), 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedIndex(Policy):
+    """A policy whose every reward is in one Laplace release.
+
+    One Laplace release at ε also meets μ-GDP where ε = −2 ln(2Φ(−μ/2)), so both kinds of budget are met
+    by the same policy at the ε that suffices.
+    """
+
+    abstract: ClassVar[bool] = True
+    problem_kind: ClassVar = Arms
+    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    state: ClassVar[type[Indexed]]
+    forgets: ClassVar[bool]
+
+    def _begin(self, problem: Arms, first_batch: int, ratio: float, alpha: float) -> tuple[Any, Any]:
+        arms, epsilon = problem.arms, laplace_epsilon(self.privacy)
+        budget: Budget = NonPrivate() if math.isinf(epsilon) else PureDP(epsilon)
+        batches, buffers = start_batches(arms, 1, 1.0, budget, cumulative=False)
+        public = self.state(
+            clock=start_clock(),
+            plays=np.zeros(arms, np.int64),
+            batches=batches,
+            size=np.zeros(arms, np.int64),
+            mean=np.zeros(arms),
+            score=np.zeros(arms),
+            forgets=self.forgets,
+            first_batch=first_batch,
+            ratio=ratio,
+            epsilon=epsilon,
+            alpha=alpha,
+        )
+        return public, buffers
+
+    def guarantee(self, problem: Arms) -> Guarantee:
+        """The budget itself, for any number of rounds."""
+        return Guarantee(
+            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
+        )
+
+    def twin(self) -> Policy | None:
+        """The same batches without noise."""
+        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())

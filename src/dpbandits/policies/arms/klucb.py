@@ -1,0 +1,158 @@
+r"""KL-UCB (Garivier & Cappé 2011), without privacy."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.divergences import kl_upper_from, negative_entropy
+from dpbandits.policies.arms.episodes import first_unplayed
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.arms import Arms, centred
+
+# Indices this near each other are computed, not compared by their divergences: they may be ties.
+_NEAR = 1e-8
+
+
+class Public(NamedTuple):
+    """Means of all rewards so far, as they are."""
+
+    rounds: NDArray[np.int64]  # (1,) decisions so far
+    played: NDArray[np.int64]  # (1,) the arm played last, −1 before the first
+    plays: NDArray[np.int64]  # n_i
+    mean: NDArray[np.float64]  # x_i
+    entropy: NDArray[np.float64]  # x_i ln x_i + (1−x_i) ln(1−x_i)
+    score: NDArray[np.float64]  # the index, or −∞ where it is not the largest
+    loglog: float
+
+
+class Secret(NamedTuple):
+    """Sums of centred rewards."""
+
+    total: NDArray[np.float64]
+
+
+@verb
+def release(public: Public, secret: Secret, noise: Noise) -> None:
+    """The mean of the arm played last, without noise."""
+    arm = public.played[0]
+    if arm >= 0:
+        mean = noise.normal(secret.total[arm], 0.0) / public.plays[arm] + 0.5
+        mean = min(max(mean, 0.0), 1.0)
+        public.mean[arm] = mean
+        public.entropy[arm] = negative_entropy(mean)
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> int:
+    """Every arm once, then the arm of the largest index."""
+    arm = first_unplayed(public.plays)
+    return arm if arm >= 0 else _choose(public, explore)
+
+
+@verb
+def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
+    """Add the reward to its arm's sum."""
+    public.rounds[0] += 1
+    public.played[0] = action
+    public.plays[action] += 1
+    secret.total[action] += centred(reward)
+
+
+@register_jitable(forceinline=True)
+def _choose(public: Public, explore: Chance) -> int:
+    """An arm's index is below u exactly if n·kl(x, u) > f(t), which needs no root: so the root is
+    found for the arm played last, and for those that come near it.
+    """
+    level = math.log(public.rounds[0] + 1.0)
+    if public.loglog > 0.0:
+        level += public.loglog * math.log(level)
+    played = public.played[0]
+    highest = _index(public, played, level)
+    below = max(highest - _NEAR, 0.0)
+    log_below = math.log(below) if below > 0.0 else -math.inf
+    log_above = math.log(1.0 - below)
+    for arm in range(public.plays.size):
+        mean = public.mean[arm]
+        public.score[arm] = -math.inf
+        if arm == played:
+            public.score[arm] = highest
+        elif mean >= below:
+            public.score[arm] = _index(public, arm, level)
+        else:
+            divergence = public.entropy[arm] - mean * log_below - (1.0 - mean) * log_above
+            if public.plays[arm] * divergence <= level:
+                public.score[arm] = _index(public, arm, level)
+    return largest(public.score, explore)
+
+
+@register_jitable
+def _index(public: Public, arm: int, level: float) -> float:
+    if public.mean[arm] >= 1.0:
+        return 1.0
+    return kl_upper_from(public.mean[arm], public.entropy[arm], level / public.plays[arm])
+
+
+@dataclass(frozen=True, kw_only=True)
+class KLUCB(Policy):
+    r"""Play the arm whose mean could be highest, judged by the Bernoulli divergence. Not private.
+
+    **Definition.** Every arm once; then, in round t, with n_i the decisions for arm i and x_i the mean
+    of its rewards (a missing one counts ½),
+
+        argmax_i  max{q : n_i·kl(x_i, q) ≤ ln t + c·ln ln t},
+
+    ties broken at random. c = `loglog`: 3 in the paper's proof, 0 in its experiments and here.
+
+    **Guarantee.** None: sums are released as they are, in every round. It is what privacy is paid from.
+
+    **Regret.** Σ Δ_i ln T/kl(x_i, x*) + o(ln T) for Bernoulli rewards, which no policy can improve on;
+    valid for any rewards in [0, 1] (Theorem 2 of the paper, for c = 3).
+
+    >>> learner = KLUCB().start(Arms(2), seed=1)
+    >>> learner.select()
+    0
+    """
+
+    problem_kind: ClassVar = Arms
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "Garivier & Cappé 2011"
+
+    privacy: Budget = field(default_factory=NonPrivate)
+    loglog: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.not_negative(loglog=self.loglog)
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Nothing played yet."""
+        arms = problem.arms
+        public = Public(
+            rounds=np.zeros(1, np.int64),
+            played=np.full(1, -1, np.int64),
+            plays=np.zeros(arms, np.int64),
+            mean=np.zeros(arms),
+            entropy=np.zeros(arms),
+            score=np.zeros(arms),
+            loglog=self.loglog,
+        )
+        return public, Secret(total=np.zeros(arms))
+
+    def guarantee(self, problem: Arms) -> Guarantee:
+        """None, with the reason."""
+        return Guarantee(
+            budget=NonPrivate(),
+            unit=Unit.REWARD,
+            trust=Trust.CENTRAL,
+            public=problem.public_facts(),
+            reason="KL-UCB decides on exact sums of rewards",
+        )

@@ -1,0 +1,89 @@
+r"""Beta Thompson sampling on doubling batches that forget (Hu & Hegde 2022, Lazy-DP-TS)."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, verb
+from dpbandits.policies.arms import lazy_ucb
+from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.arms import Arms
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Public(lazy_ucb.Public):
+    """The batches of `LazyUCB`, released and observed as there."""
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> int:
+    """Each arm once; then a fresh sample for every arm, free of charge, and the largest."""
+    done = int(public.round[0])
+    if done < public.plays.size:
+        return done
+    spread = 3.0 * math.log(done + 1.0)
+    return _largest_sample(public.plays, public.mean, public.tail, spread, explore)
+
+
+@register_jitable
+def _largest_sample(plays: Counts, means: Array, tails: Array, spread: float, explore: Chance) -> int:
+    best, highest = 0, -1.0
+    for arm in range(plays.size):
+        mean = min(max(means[arm] + spread * tails[arm], 0.0), 1.0)
+        wins = mean * plays[arm]
+        value = beta_sample(wins + 1.0, plays[arm] - wins + 1.0, explore)
+        if value > highest:
+            best, highest = arm, value
+    return best
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyBetaThompson(Policy):
+    r"""Sample every arm's mean from a Beta posterior of its last batch, raised by the Laplace noise.
+
+    **Definition.** Batches as in `LazyUCB`: 1, 2, 4, … decisions, each released once and then
+    forgotten. Every arm once; then round t plays argmax_i θ_i with
+
+        θ_i ~ Beta(p_i n_i + 1, (1 − p_i) n_i + 1),    p_i = x_i + 3 ln t/(ε n_i) clipped to [0, 1],
+
+    x_i the released mean of the n_i decisions of the last full batch of arm i (the paper's O_i).
+    Without privacy p_i = x_i.
+
+    **Guarantee.** Neighbours replace one reward. It is in one batch, whose sum moves by at most 1 and is
+    released once with Laplace(1/ε) noise; batch ends count decisions, samples are drawn from released
+    sums. So all decisions together are ε-DP, for any number of rounds. A μ-GDP budget is met by the
+    ε at which one such release is μ-GDP.
+
+    **Regret.** O(Σ ln T/min(Δ_i, ε)) (Hu & Hegde 2022).
+
+    >>> print(LazyBetaThompson(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)
+    1-DP
+    """
+
+    problem_kind: ClassVar = Arms
+    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    paper: ClassVar[str] = "Hu & Hegde 2022, Lazy-DP-TS"
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Every arm's first batch open."""
+        public, buffers = lazy_ucb.begin(problem.arms, self.privacy)
+        return Public(*public), buffers
+
+    def twin(self) -> "LazyBetaThompson | None":
+        """The same batches without noise, the posteriors not raised."""
+        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
+
+    def guarantee(self, problem: Arms) -> Guarantee:
+        """The budget itself, for any number of rounds."""
+        return Guarantee(
+            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
+        )

@@ -1,0 +1,145 @@
+r"""UCB on doubling batches that forget (Hu, Huang & Mehta 2021, Anytime-Lazy-UCB)."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.calibration import laplace_epsilon
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.arms import Arms, centred
+from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+
+Array = NDArray[np.float64]
+
+
+class Public(NamedTuple):
+    """Every arm's last released batch, and how far its open one is."""
+
+    round: NDArray[np.int64]  # (1,) decisions so far
+    ended: NDArray[np.int64]  # (1,) the arm whose batch is full, −1 if none
+    plays: NDArray[np.int64]  # n_i, decisions in the last released batch
+    open: NDArray[np.int64]  # decisions in the open batch
+    length: NDArray[np.int64]  # of the open batch when it is full
+    batches: Batches
+    mean: Array  # x_i
+    width: Array  # 1/√n_i
+    tail: Array  # 1/(ε n_i)
+    score: Array  # the index
+    noise_scale: float  # 1/ε
+
+
+@verb
+def release(public: Public, secret: Buffers, noise: Noise) -> None:
+    """Release the batch that is full; it replaces what was known of its arm."""
+    if public.ended[0] >= 0:
+        _close(public, secret, noise)
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> int:
+    """Each arm once, then the largest index."""
+    done = int(public.round[0])
+    if done < public.plays.size:
+        return done
+    spread = 3.0 * math.log(done + 1.0)
+    radius = math.sqrt(spread)
+    for arm in range(public.plays.size):
+        bonus = radius * public.width[arm] + spread * public.tail[arm]
+        public.score[arm] = public.mean[arm] + bonus
+    return largest(public.score, explore)
+
+
+@verb
+def observe(public: Public, secret: Buffers, context: None, action: int, reward: float) -> None:
+    """Fill the arm's open batch; full means so many decisions, with or without rewards."""
+    public.round[0] += 1
+    secret.open[action, 0] += centred(reward)
+    public.open[action] += 1
+    if public.open[action] == public.length[action]:
+        public.ended[0] = action
+
+
+@register_jitable
+def _close(public: Public, secret: Buffers, noise: Noise) -> None:
+    arm = public.ended[0]
+    public.ended[0] = -1
+    plays = public.length[arm]
+    public.plays[arm] = plays
+    public.open[arm] = 0
+    public.length[arm] = 2 * plays
+    release_batch(public.batches, secret, arm, noise)
+    public.mean[arm] = public.batches.last[arm, 0] / plays + 0.5
+    public.width[arm] = 1.0 / math.sqrt(plays)
+    public.tail[arm] = public.noise_scale / plays
+
+
+def begin(arms: int, privacy: Budget) -> tuple[Public, Buffers]:
+    """Every arm's first batch, of one decision, open."""
+    epsilon = laplace_epsilon(privacy)
+    noise: Budget = privacy if isinstance(privacy, NonPrivate) else PureDP(epsilon)
+    batches, buffers = start_batches(arms, 1, 1.0, noise, cumulative=False)
+    public = Public(
+        round=np.zeros(1, np.int64),
+        ended=np.full(1, -1, np.int64),
+        plays=np.zeros(arms, np.int64),
+        open=np.zeros(arms, np.int64),
+        length=np.ones(arms, np.int64),
+        batches=batches,
+        mean=np.zeros(arms),
+        width=np.zeros(arms),
+        tail=np.zeros(arms),
+        score=np.zeros(arms),
+        noise_scale=1.0 / epsilon,
+    )
+    return public, buffers
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyUCB(Policy):
+    r"""Play the largest upper confidence bound, made of each arm's last batch and its Laplace noise.
+
+    **Definition.** The batches of an arm have 1, 2, 4, … decisions; a full one is released and replaces
+    the one before, which is forgotten. Every arm once; then round t plays
+
+        argmax_i  x_i + √(3 ln t/n_i) + 3 ln t/(ε n_i),
+
+    with x_i the released mean of the n_i decisions of the last full batch of arm i (the paper's T_i).
+    Other arms may be played while a batch is open. Without privacy the last term is 0.
+
+    **Guarantee.** Neighbours replace one reward. It is in one batch, whose sum moves by at most 1 and is
+    released once with Laplace(1/ε) noise; batch ends count decisions, and choices are functions of
+    released sums. So all decisions together are ε-DP, for any number of rounds. A μ-GDP budget
+    is met by the ε at which one such release is μ-GDP.
+
+    **Regret.** O(Σ ln T/min(Δ_i, ε)) (Hu, Huang & Mehta 2021). The constants 3 are those of Chandak,
+    Hu & Hegde's Algorithm 2 at K = 1.
+
+    >>> print(LazyUCB(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)
+    1-DP
+    """
+
+    problem_kind: ClassVar = Arms
+    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    paper: ClassVar[str] = "Hu, Huang & Mehta 2021, Anytime-Lazy-UCB"
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Every arm's first batch open."""
+        return begin(problem.arms, self.privacy)
+
+    def twin(self) -> "LazyUCB | None":
+        """The same batches without noise and without its bonus."""
+        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
+
+    def guarantee(self, problem: Arms) -> Guarantee:
+        """The budget itself, for any number of rounds."""
+        return Guarantee(
+            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
+        )

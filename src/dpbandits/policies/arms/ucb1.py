@@ -1,0 +1,112 @@
+"""UCB1 (Auer, Cesa-Bianchi & Fischer 2002): the classical upper confidence bound, without privacy."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.arms import Arms, centred
+
+
+class Public(NamedTuple):
+    """Means of all rewards so far, and how wide their confidence intervals are."""
+
+    round: NDArray[np.int64]  # (1,) decisions so far
+    played: NDArray[np.int64]  # (1,) the arm of the last round, −1 before the first
+    plays: NDArray[np.int64]  # n_i
+    mean: NDArray[np.float64]  # x_i
+    width: NDArray[np.float64]  # 1/√n_i
+    score: NDArray[np.float64]  # the index
+
+
+class Secret(NamedTuple):
+    """Sums of centred rewards."""
+
+    total: NDArray[np.float64]  # Σ (r − ½)
+
+
+@verb
+def release(public: Public, secret: Secret, noise: Noise) -> None:
+    """Restate the mean of the arm played last, exactly: a draw of scale 0."""
+    arm = public.played[0]
+    if arm >= 0:
+        total = noise.normal(secret.total[arm], 0.0)
+        public.mean[arm] = total / public.plays[arm] + 0.5
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> int:
+    """Each arm once, then the largest index."""
+    done = int(public.round[0])
+    if done < public.plays.size:
+        return done
+    radius = math.sqrt(2.0 * math.log(done))
+    for arm in range(public.plays.size):
+        public.score[arm] = public.mean[arm] + radius * public.width[arm]
+    return largest(public.score, explore)
+
+
+@verb
+def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
+    """Add the reward up; a missing one counts ½."""
+    public.round[0] += 1
+    public.played[0] = action
+    public.plays[action] += 1
+    public.width[action] = 1.0 / math.sqrt(public.plays[action])
+    secret.total[action] += centred(reward)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB1(Policy):
+    r"""Play the arm with the largest upper confidence bound on its mean.
+
+    **Definition.** Every arm once; then, after t rounds, argmax_i x_i + √(2 ln t / n_i), with x_i the
+    mean of all n_i rewards of arm i.
+
+    **Guarantee.** None: decisions follow exact means.
+
+    **Regret.** Σ 8 ln T/Δ_i + (1 + π²/3) Σ Δ_i (the paper's Theorem 1).
+
+    >>> learner = UCB1().start(Arms(2), seed=1)
+    >>> for _ in range(20):
+    ...     arm = learner.select()
+    ...     learner.update(arm, float(arm))
+    >>> learner.select()
+    1
+    """
+
+    problem_kind: ClassVar = Arms
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "Auer, Cesa-Bianchi & Fischer 2002"
+
+    privacy: Budget = field(default_factory=NonPrivate)
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Nothing played yet."""
+        arms = problem.arms
+        public = Public(
+            round=np.zeros(1, np.int64),
+            played=np.full(1, -1, np.int64),
+            plays=np.zeros(arms, np.int64),
+            mean=np.zeros(arms),
+            width=np.zeros(arms),
+            score=np.zeros(arms),
+        )
+        return public, Secret(np.zeros(arms))
+
+    def guarantee(self, problem: Arms) -> Guarantee:
+        """None."""
+        return Guarantee(
+            budget=NonPrivate(),
+            unit=Unit.REWARD,
+            trust=Trust.CENTRAL,
+            public=problem.public_facts(),
+            reason="UCB1 decides on exact means",
+        )

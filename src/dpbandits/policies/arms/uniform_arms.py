@@ -1,0 +1,82 @@
+"""Every arm equally often, whatever it pays: what learning has to beat."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.arms import Arms
+
+
+class Public(NamedTuple):
+    """Nothing is learned; only decisions are counted."""
+
+    plays: NDArray[np.int64]  # decisions for each arm
+
+
+class Secret(NamedTuple):
+    """Rewards are not kept."""
+
+    nothing: NDArray[np.float64]  # (0,)
+
+
+@verb
+def release(public: Public, secret: Secret, noise: Noise) -> None:
+    """There is nothing to release."""
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> int:
+    """Any arm."""
+    return int(explore.random() * public.plays.size)
+
+
+@verb
+def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
+    """Count the decision."""
+    public.plays[action] += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformArms(Policy):
+    r"""Play an arm drawn uniformly at random in every round.
+
+    **Definition.** P[arm i in round t] = 1/N, independently.
+
+    **Guarantee.** No reward is ever read, so the decisions show nothing about anyone. It is listed
+    as not private because a budget of zero is no budget.
+
+    **Regret.** T·(μ* − mean of all μ_i), linear: the reference that a private policy must beat.
+
+    >>> print(UniformArms().guarantee(Arms(2)))
+    No privacy guarantee: it reads no rewards, so there is nothing to protect.
+    """
+
+    problem_kind: ClassVar = Arms
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "dpbandits"
+
+    privacy: Budget = field(default_factory=NonPrivate)
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Nothing played yet."""
+        return Public(np.zeros(problem.arms, np.int64)), Secret(np.zeros(0))
+
+    def plays_uniform_below(self, problem: Arms) -> int:
+        """At every horizon."""
+        return 2**62
+
+    def guarantee(self, problem: Arms) -> Guarantee:
+        """None is needed."""
+        return Guarantee(
+            budget=NonPrivate(),
+            unit=Unit.REWARD,
+            trust=Trust.CENTRAL,
+            public=problem.public_facts(),
+            reason="it reads no rewards, so there is nothing to protect",
+        )
