@@ -80,7 +80,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = {
             name: (figure, reproduce(figure, Scale.paper, Path(folder) / name))
-            for name, figure in FIGURES.items()
+            for name, figure in sorted(FIGURES.items(), key=lambda item: item[1].minutes)
         }
         write_reproduction(DOCS, results)
 

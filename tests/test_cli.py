@@ -89,6 +89,13 @@ def test_compare_adds_twins_and_repeats_itself() -> None:
     assert len(run_json(*small, "modified-thompson", "--env", "exponential")["rows"]) == 2
 
 
+def test_recommend() -> None:
+    assert "NoiseAwareIMED" in run("recommend", "--arms", "5", "--privacy", "eps=1")
+    found = run_json("recommend", "--arms", "50", "--privacy", "eps=0.1", "--horizon", "1e4")
+    assert found["policy"]["kind"] == "NoiseAwareIMED" and "uniform play" in found["reason"]
+    assert run_json("recommend", "--privacy", "none")["policy"]["kind"] == "BetaThompson"
+
+
 def test_audit() -> None:
     found = run_json("audit", "modified-thompson", "--rounds", "30", "--privacy", "eps=1,delta=1e-6")
     assert found["passed"] and found["replay"]["cost"] > 0.9 * found["replay"]["limit"]
@@ -141,7 +148,16 @@ def test_bad_input_is_one_sentence_and_status_2(
 
 def test_every_command_has_help_and_json() -> None:
     commands = [command.name for command in app.registered_commands]
-    assert commands == ["list", "show", "compare", "figures", "reproduce", "privacy", "audit"]
+    assert commands == [
+        "list",
+        "show",
+        "compare",
+        "figures",
+        "reproduce",
+        "privacy",
+        "recommend",
+        "audit",
+    ]
     for command in commands:
         assert command is not None
         assert "--json" in run(command, "--help")

@@ -19,6 +19,7 @@ from dpbandits.privacy.budgets import (
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems import *
 from dpbandits.problems import __all__ as _problems
+from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
 from dpbandits.version import __version__
 
@@ -34,6 +35,7 @@ __all__ = sorted(
         "Odometer",
         "Policy",
         "PureDP",
+        "Recommendation",
         "RenyiDP",
         "Trace",
         "Trust",
@@ -43,6 +45,7 @@ __all__ = sorted(
         "compose",
         "errors",
         "load",
+        "recommend",
         "simulate",
         *_arms,
         *_environments,

@@ -10,6 +10,7 @@ from dpbandits.cli.compare import compare
 from dpbandits.cli.figures import figures
 from dpbandits.cli.list import list_policies
 from dpbandits.cli.privacy import privacy
+from dpbandits.cli.recommend import recommend
 from dpbandits.cli.reproduce import reproduce
 from dpbandits.cli.show import show
 from dpbandits.errors import DPBanditsError
@@ -29,6 +30,7 @@ app.command("compare")(compare)
 app.command("figures")(figures)
 app.command("reproduce")(reproduce)
 app.command("privacy")(privacy)
+app.command("recommend")(recommend)
 app.command("audit")(audit)
 
 

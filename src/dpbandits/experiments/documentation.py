@@ -31,6 +31,7 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result]]) 
             f"{figure.paper} · `dpbandits reproduce {name} --scale paper`\n",
             f"\n![{figure.title}](figures/{name}.png)\n\n",
             markdown_table(rows),
+            *([f"\n{markdown_table(result.rows)}"] if result.rows else []),
             *(f"\n{note}\n" for note in result.notes),
         ]
     path = folder / "reproduction.md"

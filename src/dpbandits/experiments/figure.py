@@ -45,6 +45,7 @@ class Simulation:
     rounds: int
     runs: int
     seed: int = 0
+    points: int = 100
 
     @property
     def total_rounds(self) -> int:
@@ -61,6 +62,7 @@ class Result:
     scale: str
     caption: str
     notes: list[str] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Figure(ABC):
@@ -70,6 +72,7 @@ class Figure(ABC):
     title: ClassVar[str]
     paper: ClassVar[str]
     notes: ClassVar[tuple[str, ...]] = ()
+    minutes: ClassVar[bool] = False  # at paper scale; seconds otherwise
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """What must be simulated, by name; nothing for a figure of formulas."""
@@ -87,6 +90,10 @@ class Figure(ABC):
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
         """The paper's claims, measured."""
 
+    def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:
+        """A table to show beside the picture, where there is one."""
+        return []
+
     def result(self, traces: Mapping[str, Trace], scale: Scale) -> Result:
         """Drawing and claims together."""
         return Result(
@@ -95,4 +102,5 @@ class Figure(ABC):
             scale=self.describe_scale(scale),
             caption=f"{self.title} ({self.paper})",
             notes=list(self.notes),
+            rows=self.rows(traces, scale),
         )

@@ -1,6 +1,7 @@
 """Running a figure: traces kept in a folder, so that an interrupted run goes on where it stopped."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 from dpbandits.errors import SaveFileError
@@ -36,18 +37,21 @@ def reproduce(
 def _trace(simulation: Simulation, path: Path, bar: RoundsBar, threads: int | None) -> Trace:
     """The kept trace, if it is of exactly this simulation; otherwise a new one."""
     s = simulation
+    made_of = (dict(s.policies), s.environment, s.rounds, s.runs, s.seed)
     kept = _kept(path)
-    if kept is not None and kept.header == describe(s.policies, s.environment, s.rounds, s.runs, s.seed):
+    if kept is not None and kept.header == describe(*made_of, s.points):
         bar.spare(s.total_rounds)
         return kept
     checkpoint = path.with_suffix(".checkpoint")
-    arguments = (dict(s.policies), s.environment, s.rounds, s.runs, s.seed)
+    again = partial(
+        simulate, *made_of, threads=threads, progress=bar, checkpoint=checkpoint, points=s.points
+    )
     try:
-        trace = simulate(*arguments, threads=threads, progress=bar, checkpoint=checkpoint)
+        trace = again()
     except SaveFileError:
         # Finished runs of another version or scale: of no use for this one.
         checkpoint.unlink()
-        trace = simulate(*arguments, threads=threads, progress=bar, checkpoint=checkpoint)
+        trace = again()
     trace.save(path)
     return trace
 
@@ -77,6 +81,8 @@ def page(figure: Figure, result: Result, traces: dict[str, Trace]) -> Page:
     made = Page(f"{figure.name}: {figure.title}", f"{figure.paper}. Scale: {result.scale}.")
     made.picture(result.drawing, result.caption)
     made.section("What the paper claims, measured").table(claim_rows(figure, result))
+    if result.rows:
+        made.section("Numbers").table(result.rows)
     if result.notes:
         made.section("Notes").text(*result.notes)
     for name, trace in traces.items():

@@ -33,13 +33,14 @@ def simulate(
     threads: int | None = None,
     progress: bool | RoundsBar = True,
     checkpoint: str | Path | None = None,
+    points: int = 100,
 ) -> Trace:
     """Play every policy on the same worlds and return their regret.
 
     Run r of every policy meets the same chances and the same noise stream, whatever other policies
     are compared and however many threads work; without a `seed` a fresh one is drawn and kept in the
     trace. With a `checkpoint`, finished runs are kept there when the work is interrupted, and the
-    same call later goes on from them to the same result.
+    same call later goes on from them to the same result. `points` is how finely curves are kept.
     """
     chosen = _labelled(policies)
     if not isinstance(environment, Environment):
@@ -56,8 +57,8 @@ def simulate(
         guarantee = policy.guarantee(environment.problem(int(rounds)))
         if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
             raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
-    grid = thin_grid(int(rounds))
-    header = describe(chosen, environment, int(rounds), int(runs), seed)
+    grid = thin_grid(int(rounds), points)
+    header = describe(chosen, environment, int(rounds), int(runs), seed, points)
     tasks = [(label, run) for run in range(runs) for label in chosen]
     kept = Checkpoint(checkpoint, header, grid)
     played: dict[Task, Played] = kept.read()

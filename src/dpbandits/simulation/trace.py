@@ -28,7 +28,12 @@ _KEY = "dpbandits"
 
 
 def describe(
-    policies: Mapping[str, Policy], environment: Environment, rounds: int, runs: int, seed: int
+    policies: Mapping[str, Policy],
+    environment: Environment,
+    rounds: int,
+    runs: int,
+    seed: int,
+    points: int = 100,
 ) -> dict[str, Any]:
     """All that determines a trace, as JSON values."""
     problem = environment.problem(rounds)
@@ -44,6 +49,7 @@ def describe(
         "rounds": rounds,
         "runs": runs,
         "seed": seed,
+        "points": points,
     }
 
 

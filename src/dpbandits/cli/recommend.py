@@ -1,0 +1,26 @@
+"""`dpbandits recommend`."""
+
+import typer
+
+from dpbandits.cli.output import JSON, console, print_json
+from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
+from dpbandits.problems import Arms
+from dpbandits.recommend import recommend as choose
+
+
+def recommend(
+    arms: int = typer.Option(5, help="Number of arms."),
+    privacy: str = typer.Option("eps=1", help=PRIVACY_HELP),
+    horizon: str = typer.Option(None, help="Number of rounds, where known."),
+    as_json: bool = JSON,
+) -> None:
+    """The policy to use for a problem and a budget, and why."""
+    problem = Arms(arms, horizon=None if horizon is None else whole(horizon, "horizon"))
+    found = choose(problem, budget(privacy))
+    guarantee = found.policy.guarantee(problem)
+    if as_json:
+        about = {"policy": found.policy.to_dict(), "reason": found.reason}
+        print_json(about | {"guarantee": guarantee.to_dict()})
+        return
+    console().print(f"[bold]{found.policy.name()}[/]: {found.reason}\n\n{guarantee}\n")
+    console().print(f"In Python: dpb.{found.policy!r}", style="dim")

@@ -1,0 +1,196 @@
+"""Every policy for arms at equal privacy, on eight instances: who is best, and by how much."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
+from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
+from dpbandits.policies import Policy, policy_kinds
+from dpbandits.policies.arms import ModifiedThompson
+from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.guarantees import Trust, Unit
+from dpbandits.problems import Arms
+from dpbandits.recommend import recommend
+from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.simulation import Trace
+
+INSTANCES: dict[str, Environment] = {
+    "5 arms": BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25)),
+    "gap .02": BernoulliArms((0.51, 0.49)),
+    "gap .2": BernoulliArms((0.6, 0.4)),
+    "20 arms": BernoulliArms((0.55, *[0.5] * 19)),
+    "8 arms": BernoulliArms((0.9, *[0.8] * 7)),
+    "clicks": BernoulliArms((0.05, 0.02, 0.02, 0.01)),
+    "exponential": TruncatedExponentialArms((0.1, 1.0, 2.0, 5.0, 10.0)),
+    "100 arms": BernoulliArms(tuple((i + 0.5) / 100 for i in range(100))),
+}
+BUDGETS: tuple[Budget, ...] = (
+    *(PureDP(epsilon) for epsilon in (0.1, 0.25, 1.0, 4.887)),
+    *(GaussianDP(mu) for mu in (0.25, 1.0, 2.0, 5.0)),
+)
+_ROUNDS = 100_000
+_MANY = {Scale.quick: 200, Scale.paper: 1000}
+
+
+def competitors(budget: Budget) -> dict[str, Policy]:
+    """Every central policy for arms that accepts the budget, at its defaults."""
+    problem, found = Arms(5, horizon=_ROUNDS), {}
+    for name, kind in policy_kinds().items():
+        if kind.problem_kind is Arms and isinstance(budget, kind.accepts):
+            guarantee = kind(privacy=budget).guarantee(problem)
+            # Unlike guarantees do not compare: another unit or trust is another table.
+            if (guarantee.unit, guarantee.trust) == (Unit.REWARD, Trust.CENTRAL):
+                found[name] = kind(privacy=budget)
+    return found
+
+
+class ArmsLeaderboard(Figure):
+    """The leaderboard, and what the recommended policy must reach."""
+
+    name: ClassVar[str] = "arms-leaderboard"
+    title: ClassVar[str] = "Regret of every policy for arms at equal privacy"
+    paper: ClassVar[str] = "dpbandits"
+    minutes: ClassVar[bool] = True
+    notes: ClassVar[tuple[str, ...]] = (
+        "All guarantees are for replacing one reward, with a trusted server. Policies with one Laplace "
+        "draw per reward enter the μ tables at the ε = −2 ln(2Φ(−μ/2)) that meets μ-GDP. Policies that "
+        "need the horizon are told it. Numbers are mean ± standard error (worst run) [the same policy "
+        "without privacy]. Worst runs matter: a mean can hide a run that lost the best arm.",
+    )
+    _RUNS: ClassVar = {Scale.quick: 20, Scale.paper: 200}
+
+    def describe_scale(self, scale: Scale) -> str:
+        """Rounds and runs."""
+        return f"T = 10⁵, {self._RUNS[scale]} runs; {_MANY[scale]} for the recommended policy"
+
+    def simulations(self, scale: Scale) -> dict[str, Simulation]:
+        """Each instance at each budget, without privacy, and many runs on five arms."""
+        found = {
+            f"{instance}, {budget}": self._simulation(instance, competitors(budget), self._RUNS[scale])
+            for instance in INSTANCES
+            for budget in (*BUDGETS, NonPrivate())
+        }
+        problem = Arms(5, horizon=_ROUNDS)
+        many = {str(budget): recommend(problem, budget).policy for budget in BUDGETS}
+        found["many runs"] = self._simulation("5 arms", many, _MANY[scale])
+        return found
+
+    @staticmethod
+    def _simulation(instance: str, policies: Mapping[str, Policy], runs: int) -> Simulation:
+        return Simulation(
+            policies=policies, environment=INSTANCES[instance], rounds=_ROUNDS, runs=runs, points=10
+        )
+
+    def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:
+        """By budget and policy: regret on each instance, mean ± standard error (worst run)."""
+        found = []
+        for budget in BUDGETS:
+            means = {
+                instance: {
+                    x: traces[f"{instance}, {budget}"].regret(x)[:, -1].mean()
+                    for x in traces[f"{instance}, {budget}"].policies
+                }
+                for instance in INSTANCES
+            }
+            for policy in competitors(budget):
+                times = [means[i][policy] / max(1.0, min(means[i].values())) for i in INSTANCES]
+                row: dict[str, Any] = {"guarantee": str(budget), "policy": policy}
+                row["times best"] = float(np.exp(np.mean(np.log(np.maximum(times, 1e-3)))))
+                for instance in INSTANCES:
+                    row[instance] = _shown(traces, instance, budget, policy)
+                found.append(row)
+        return sorted(
+            found, key=lambda row: ([str(b) for b in BUDGETS].index(row["guarantee"]), row["times best"])
+        )
+
+    def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
+        """Mean regret by instance, a panel for ε = 1 and one for μ = 1."""
+        figure, panels = new_figure(2, width=8.5, height=5.0)
+        for axes, budget in zip(panels, (PureDP(1.0), GaussianDP(1.0)), strict=True):
+            for index, policy in enumerate(competitors(budget)):
+                means = [traces[f"{i}, {budget}"].regret(policy)[:, -1].mean() for i in INSTANCES]
+                style = line_style(index) | {"linestyle": "none"}
+                best = policy == recommend(Arms(5), budget).policy.name()
+                axes.plot(
+                    list(INSTANCES),
+                    means,
+                    marker="D" if best else "o",
+                    ms=9 if best else 5,
+                    label=policy,
+                    **style,
+                )
+            axes.set_yscale("log")
+            axes.set_title(f"{budget}, T = 10⁵")
+            axes.set_ylabel("mean regret")
+            axes.tick_params(axis="x", rotation=30)
+            axes.grid(alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+        return figure
+
+    def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
+        """What the recommended policy is held to, on five arms."""
+        many, found = traces["many runs"], []
+        goals = {
+            GaussianDP(1.0): 78,
+            GaussianDP(2.0): 66,
+            GaussianDP(5.0): 62,
+            PureDP(1.0): 98,
+            PureDP(0.1): 600,
+        }
+        for budget, goal in goals.items():
+            final = many.regret(str(budget))[:, -1]
+            mean, error = final.mean(), final.std(ddof=1) / math.sqrt(final.size)
+            found.append(
+                Claim(
+                    paper=f"Recommended policy, 5 arms, {budget}: mean regret at most {goal}",
+                    measured=f"{mean:.1f} ± {error:.1f}, worst of {final.size} runs {final.max():.0f}",
+                    holds=bool(mean <= goal),
+                )
+            )
+        found.append(self._tails(many))
+        for budget, rival, factor in (
+            (GaussianDP(1.0), ModifiedThompson.name(), 50),
+            (GaussianDP(2.0), ModifiedThompson.name(), 35),
+            (GaussianDP(5.0), ModifiedThompson.name(), 17),
+            (PureDP(1.0), "successive-elimination", 25),
+            (PureDP(1.0), "lazy-ucb", 15),
+        ):
+            theirs = traces[f"5 arms, {budget}"].regret(rival)[:, -1].mean()
+            times = float(theirs / many.regret(str(budget))[:, -1].mean())
+            found.append(
+                Claim(
+                    paper=f"At {budget} it has {factor} times less regret than {rival}",
+                    measured=f"{rival} {theirs:,.0f}: {times:.1f} times",
+                    holds=times >= factor,
+                )
+            )
+        return found
+
+    @staticmethod
+    def _tails(many: Trace) -> Claim:
+        worst = {
+            str(b): float(many.regret(str(b))[:, -1].max()) for b in BUDGETS if isinstance(b, GaussianDP)
+        }
+        shown = [worst[str(GaussianDP(mu))] for mu in (1.0, 2.0, 5.0)]
+        return Claim(
+            paper="Its worst run at μ = 1, 2, 5 is at most 250",
+            measured=", ".join(f"{value:.0f}" for value in shown),
+            holds=max(shown) <= 250.0,
+        )
+
+
+def _shown(traces: Mapping[str, Trace], instance: str, budget: Budget, policy: str) -> str:
+    final = traces[f"{instance}, {budget}"].regret(policy)[:, -1]
+    open_trace = traces[f"{instance}, {NonPrivate()}"]
+    error = final.std(ddof=1) / math.sqrt(final.size)
+    text = f"{final.mean():,.0f} ± {error:,.0f} ({final.max():,.0f})"
+    if policy in open_trace.policies:
+        text += f" [{open_trace.regret(policy)[:, -1].mean():,.0f}]"
+    return text
+
+
+FIGURES: tuple[Figure, ...] = (ArmsLeaderboard(),)
