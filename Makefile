@@ -8,7 +8,8 @@ SOURCES := pyproject.toml constraints.txt
 .PHONY: demo test bench docs clean
 
 demo: $(VENV)/.runtime  ## compare private policies with their non-private twins; writes report.html
-	$(BIN)/dpbandits compare --privacy mu=1 --rounds 1e5 --runs 20 --report report.html
+	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb modified-thompson \
+		--privacy mu=1 --rounds 1e5 --runs 20 --report report.html
 
 test: $(VENV)/.development  ## all checks
 	$(BIN)/ruff check .

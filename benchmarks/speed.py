@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from hand_written import modified_thompson
-from rich import print as show
+from hand_written import batched_imed, lazy_ucb, modified_thompson
+from rich.console import Console
 
 import dpbandits as dpb
 from dpbandits.engine.streams import Streams, run_seed
@@ -32,32 +32,44 @@ def best_of(*actions: Callable[[], object]) -> list[float]:
 
 
 def generic_loop() -> list[dict[str, object]]:
-    """Modified Thompson sampling: the generic loop against a hand-written one."""
-    environment, policy = dpb.BernoulliArms(MEANS), dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
-    prepulls, scale = policy.scales(environment.problem(ROUNDS))
-    means, grid, seed = np.array(MEANS), np.array([ROUNDS]), run_seed(0, 0)
+    """The generic loop, with world and bookkeeping, against loops written for one case alone."""
+    one = dpb.PureDP(1.0)
+    thompson = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
+    scales = thompson.scales(dpb.Arms(5, horizon=ROUNDS))
+    cases: list[tuple[dpb.Policy, Callable[..., float], tuple[float, ...], str]] = [
+        (thompson, modified_thompson, scales, "≤ 1.5"),
+        (dpb.LazyUCB(privacy=one), lazy_ucb, (1.0,), "≤ 2"),
+        (dpb.PrivateIMED(privacy=one), batched_imed, (1.0,), "≤ 2"),
+        (dpb.NoiseAwareIMED(privacy=one), batched_imed, (1.0,), "≤ 2"),
+    ]
+    return [_against_hand_written(*case) for case in cases]
+
+
+def _against_hand_written(
+    policy: dpb.Policy, reference: Callable[..., float], options: tuple[float, ...], goal: str
+) -> dict[str, object]:
+    environment, means = dpb.BernoulliArms(MEANS), np.array(MEANS)
+    grid, seed = np.array([ROUNDS]), run_seed(0, 0)
 
     def by_hand() -> float:
         streams = Streams.of(seed)
-        return float(modified_thompson(means, prepulls, scale, ROUNDS, streams.noise, streams.chance))
+        return float(reference(means, *options, ROUNDS, streams.noise, streams.chance))
 
     def generic() -> float:
         played = play(policy, environment, grid, seed)
         assert played is not None
         return float(played.curves[-1, 0])
 
-    # Centred sums round differently once in a while, so the two part ways; they solve one problem.
-    assert abs(generic() / by_hand() - 1.0) < 0.1
-    mine, reference = best_of(generic, by_hand)
-    return [
-        {
-            "what": "modified Thompson, 5 arms, generic loop with world and odometer",
-            "measured": f"{1e9 * mine / ROUNDS:.1f} ns a round",
-            "reference": f"hand-written loop {1e9 * reference / ROUNDS:.1f} ns",
-            "ratio": mine / reference,
-            "goal": "≤ 1.5",
-        }
-    ]
+    # Both must be solving the problem: far from the regret of uniform play, a quarter of the rounds.
+    assert max(generic(), by_hand()) < 0.05 * ROUNDS
+    mine, theirs = best_of(generic, by_hand)
+    return {
+        "what": f"{policy.name()}, 5 arms, simulated",
+        "measured": f"{1e9 * mine / ROUNDS:.1f} ns a round",
+        "reference": f"{reference.__name__} by hand {1e9 * theirs / ROUNDS:.1f} ns",
+        "ratio": mine / theirs,
+        "goal": goal,
+    }
 
 
 def learner() -> list[dict[str, object]]:
@@ -109,4 +121,5 @@ def start_up() -> list[dict[str, object]]:
 
 
 if __name__ == "__main__":
-    show(terminal_table([*generic_loop(), *learner(), *start_up()], "Speed (best of 9, in turns)"))
+    rows = [*generic_loop(), *learner(), *start_up()]
+    Console(width=130).print(terminal_table(rows, "Speed (best of 9, in turns)"))
