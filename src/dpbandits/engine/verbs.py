@@ -36,8 +36,9 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
 _VERBS: dict[tuple[str, type], Callable[..., Any]] = {}
 # The default error model halves the speed of vector code. Without reference counting (`_nrt`) a state
 # of many arrays costs nothing to pass around: 6 ns a round instead of 230. In return verbs cannot
-# allocate: scratch arrays are part of the state.
-_OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+# allocate: scratch arrays are part of the state. A verb that LLVM finds too large to inline would cost
+# 40 ns a call for its arguments alone, so it is told to.
+_OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "forceinline": True}
 
 
 def verb(function: F) -> F:
