@@ -9,6 +9,7 @@ import pytest
 
 import dpbandits as dpb
 from dpbandits.audit import BROKEN, replay
+from dpbandits.audit.broken import BrokenThompson, BrokenTree
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import _draw_cost
 from dpbandits.errors import AuditError
@@ -23,12 +24,39 @@ BUDGET = dpb.GaussianDP(1.0)
 NEED_PREPULLS = {"ReadByTwoPhases", "UnnoisedFirstDraw"}
 
 
+@pytest.mark.parametrize("kind", BROKEN)
+def test_every_broken_policy_is_caught(kind: Any) -> None:
+    assert_caught(kind(privacy=BUDGET))
+
+
 @pytest.mark.parametrize(
     ("kind", "prepulls"),
-    [(k, b) for k in BROKEN for b in (None, 0, 3) if b != 0 or k.__name__ not in NEED_PREPULLS],
+    [
+        (kind, prepulls)
+        for kind in BROKEN
+        for prepulls in (0, 3)
+        if issubclass(kind, BrokenThompson) and (prepulls or kind.__name__ not in NEED_PREPULLS)
+    ],
 )
-def test_every_broken_policy_is_caught(kind: Any, prepulls: int | None) -> None:
-    found = replay(kind(privacy=BUDGET, prepulls=prepulls))
+def test_a_broken_thompson_is_caught_with_any_prepulls(kind: Any, prepulls: int) -> None:
+    assert_caught(kind(privacy=BUDGET, prepulls=prepulls))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BROKEN if issubclass(kind, BrokenTree)])
+@pytest.mark.parametrize("budget", [BUDGET, dpb.PureDP(1.0)], ids=str)
+def test_a_broken_tree_is_caught_where_the_real_one_spends_its_budget(
+    kind: Any, budget: dpb.Budget
+) -> None:
+    # Trees of 15 leaves, and of 16 of which one arm cannot have all.
+    for horizon, reached in ((18, True), (19, False)):
+        problem = dpb.Arms(3, horizon=horizon)
+        real = replay(dpb.TreeUCB(privacy=budget, confidence="chernoff"), problem)
+        assert real.private and real.passed == reached
+        assert not replay(kind(privacy=budget), problem).private or not reached
+
+
+def assert_caught(policy: dpb.Policy) -> None:
+    found = replay(policy)
     assert not found.private and not found.passed
     assert found.failure or found.cost > 1.01 * found.limit
 

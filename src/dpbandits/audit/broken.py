@@ -1,7 +1,7 @@
 """Policies that are wrong on purpose. Each must be caught: a detector that never fired is none.
 
-All are `ModifiedThompson` with one mistake that looks harmless in code, and all print the guarantee
-they do not deliver.
+Each is a real policy with one mistake that looks harmless in code, and all print the guarantee they
+do not deliver.
 """
 
 import math
@@ -12,12 +12,14 @@ from dpbandits.engine import Noise, verb
 from dpbandits.policies.arms import gaussian_thompson
 from dpbandits.policies.arms.gaussian_thompson import Public, Secret
 from dpbandits.policies.arms.modified_thompson import ModifiedThompson
+from dpbandits.policies.arms.tree_ucb import TreeUCB
+from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget
 from dpbandits.problems import Arms
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokenPolicy(ModifiedThompson):
+class BrokenThompson(ModifiedThompson):
     """A `ModifiedThompson` whose state class brings wrong verbs."""
 
     abstract: ClassVar[bool] = True  # in no table of recipes: nobody can ask for one by name
@@ -29,7 +31,7 @@ class BrokenPolicy(ModifiedThompson):
         return self.state(*public), secret
 
 
-class HalfNoise(BrokenPolicy):
+class HalfNoise(BrokenThompson):
     """Half the noise."""
 
     abstract = True
@@ -45,7 +47,7 @@ def release_half(public: HalfNoise.state, secret: Secret, noise: Noise) -> None:
             public.sample[arm] = noise.normal(secret.mean[arm], public.scale[arm] / 2.0)
 
 
-class DataUsedTwice(BrokenPolicy):
+class DataUsedTwice(BrokenThompson):
     """The same data drawn twice a round and averaged, for less noise."""
 
     abstract = True
@@ -63,7 +65,7 @@ def release_twice(public: DataUsedTwice.state, secret: Secret, noise: Noise) -> 
             public.sample[arm] = (first + second) / 2.0
 
 
-class UnnoisedFirstDraw(BrokenPolicy):
+class UnnoisedFirstDraw(BrokenThompson):
     """The first decision after the pre-pulls is made on the raw means."""
 
     abstract = True
@@ -80,7 +82,7 @@ def release_first(public: UnnoisedFirstDraw.state, secret: Secret, noise: Noise)
         gaussian_thompson.release(public, secret, noise)
 
 
-class RawSumOutsideDraw(BrokenPolicy):
+class RawSumOutsideDraw(BrokenThompson):
     """Noise around 0 with the secret added beside it: right in law, but nothing shows that it is."""
 
     abstract = True
@@ -96,7 +98,7 @@ def release_outside(public: RawSumOutsideDraw.state, secret: Secret, noise: Nois
             public.sample[arm] = secret.mean[arm] + noise.normal(0.0, public.scale[arm])
 
 
-class UnnoisedTieBreak(BrokenPolicy):
+class UnnoisedTieBreak(BrokenThompson):
     """Draws rounded to a grid, ties broken by the raw means."""
 
     abstract = True
@@ -113,7 +115,7 @@ def release_tie(public: UnnoisedTieBreak.state, secret: Secret, noise: Noise) ->
             public.sample[arm] = round(public.sample[arm], 3) + 1e-6 * secret.mean[arm]
 
 
-class ScaleFromData(BrokenPolicy):
+class ScaleFromData(BrokenThompson):
     """The width of the noise follows the estimated variance, which is made of the data."""
 
     abstract = True
@@ -131,7 +133,7 @@ def release_scaled(public: ScaleFromData.state, secret: Secret, noise: Noise) ->
             public.sample[arm] = noise.normal(mean, public.scale[arm] * width)
 
 
-class DrawsWhenUnsure(BrokenPolicy):
+class DrawsWhenUnsure(BrokenThompson):
     """No fresh draw for an arm whose raw mean is low anyway: *whether* it draws is a leak."""
 
     abstract = True
@@ -148,7 +150,7 @@ def release_unsure(public: DrawsWhenUnsure.state, secret: Secret, noise: Noise) 
                 public.sample[arm] = noise.normal(secret.mean[arm], public.scale[arm])
 
 
-class ReadByTwoPhases(BrokenPolicy):
+class ReadByTwoPhases(BrokenThompson):
     """The pre-pulls' means are released at the full budget, then read again by the draws."""
 
     abstract = True
@@ -165,7 +167,7 @@ def release_phases(public: ReadByTwoPhases.state, secret: Secret, noise: Noise) 
     gaussian_thompson.release(public, secret, noise)
 
 
-class CountsRewardsReceived(BrokenPolicy):
+class CountsRewardsReceived(BrokenThompson):
     """A round without a reward is not counted, so a missing reward moves the schedule."""
 
     abstract = True
@@ -182,7 +184,7 @@ def observe_received(
         gaussian_thompson.observe(public, secret, context, action, reward)
 
 
-class NoClipping(BrokenPolicy):
+class NoClipping(BrokenThompson):
     """Rewards enter the sums as they come."""
 
     abstract = True
@@ -202,7 +204,7 @@ def observe_unclipped(
         secret.mean[action] = (secret.total[action] + 0.5 * count) / (count + 1.0)
 
 
-class ShortHorizon(BrokenPolicy):
+class ShortHorizon(BrokenThompson):
     """Noise calibrated to half of the rounds that are played."""
 
     abstract = True
@@ -217,7 +219,47 @@ class ShortHorizon(BrokenPolicy):
         return gaussian_thompson.begin(problem.arms, prepulls, self._variance_scale(shorter, prepulls))
 
 
-BROKEN: tuple[type[BrokenPolicy], ...] = (
+@dataclass(frozen=True, kw_only=True)
+class BrokenTree(TreeUCB):
+    """A `TreeUCB` whose nodes have the noise of too few levels."""
+
+    abstract: ClassVar[bool] = True
+    confidence: str = "chernoff"  # plays one arm until its tree has all its levels
+
+    def levels(self, levels: int, leaves: int) -> float:
+        """How many levels the noise is calibrated to."""
+        raise NotImplementedError
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """The usual state with less noise in every node."""
+        public, secret = super().begin(problem)
+        levels = public.tree.prefix.shape[1] - 1
+        share = self.levels(levels, self._leaves(problem)) / levels
+        scale = public.tree.inner * (share if public.tree.laplace else math.sqrt(share))
+        return public._replace(tree=public.tree._replace(inner=scale, root=scale)), secret
+
+
+class TreeLevelShort(BrokenTree):
+    """A tree with the noise of one level too few, as if a leaf were not a node itself."""
+
+    abstract = True
+
+    def levels(self, levels: int, leaves: int) -> float:
+        """Log2 T, as printed, where T is a power of two."""
+        return levels - 1.0
+
+
+class TreeNaturalLog(BrokenTree):
+    """A tree calibrated to ln n levels, where it has ⌊log2 n⌋ + 1."""
+
+    abstract = True
+
+    def levels(self, levels: int, leaves: int) -> float:
+        """What a careless reading of "log T" gives."""
+        return math.log(leaves)
+
+
+BROKEN: tuple[type[Policy], ...] = (
     HalfNoise,
     DataUsedTwice,
     UnnoisedFirstDraw,
@@ -229,9 +271,11 @@ BROKEN: tuple[type[BrokenPolicy], ...] = (
     CountsRewardsReceived,
     NoClipping,
     ShortHorizon,
+    TreeLevelShort,
+    TreeNaturalLog,
 )
 
 
-def broken_policies(privacy: Budget) -> list[BrokenPolicy]:
+def broken_policies(privacy: Budget) -> list[Policy]:
     """One of each, at this budget."""
     return [kind(privacy=privacy) for kind in BROKEN]

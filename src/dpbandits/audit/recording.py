@@ -35,13 +35,18 @@ class Steer:
 
     `index` counts the numbers drawn in a round (elements of vectors included): that one is pushed down
     in every round, so that (say) one arm is never played again; with `first_up` it is pushed up once
-    before, so that it is played at least once. −1 stands for all of them.
+    before, so that it is played at least once. −1 stands for all of them. With `favour` all draws are
+    pushed up if the round before repeated the first round's action and down otherwise, so that (say) one
+    arm is played again and again, until its tree has all its levels.
     """
 
     index: int | None = None
     first_up: bool = False
+    favour: bool = False
 
     def __str__(self) -> str:
+        if self.favour:
+            return "draws after the first action pushed up, all others down"
         if self.index is None:
             return "results as drawn"
         which = "all draws" if self.index < 0 else f"draw {self.index + 1}"
@@ -56,6 +61,7 @@ class RecordingNoise:
     steer: Steer
     draws: list[Draw] = field(default_factory=list)
     numbers: int = 0  # drawn in this round
+    repeated: bool = False  # whether the round before had the first round's action
     _pushed: int = 0
 
     def start_round(self) -> None:
@@ -67,6 +73,8 @@ class RecordingNoise:
         size = 1 if isinstance(result, float) else np.size(result)
         first, wanted = self.numbers, self.steer.index
         self.numbers += size
+        if self.steer.favour:
+            return result + (1e3 if self.repeated else -1e3) * scale
         if wanted is None or not (wanted < 0 or first <= wanted < first + size):
             return result
         moves = np.zeros(size)

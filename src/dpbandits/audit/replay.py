@@ -160,13 +160,14 @@ def _streams(
 def _steers(
     policy: Policy, problem: Problem, stream: list[Person], seed: int, thorough: bool
 ) -> list[Steer]:
-    """Leave the draws alone; push all of them; and each of (at most eight of) a round's numbers."""
+    """Leave the draws alone; push all; push each of (at most eight of) a round's; favour an action."""
     steers = [Steer(), Steer(-1), Steer(-1, first_up=True)]
     if thorough:
         plain = _record(policy, problem, stream, Steer(), seed)
         numbers = max(sum(np.size(draw.result) for draw in one.draws) for one in plain)
         chosen = sorted({int(index) for index in np.linspace(0, numbers - 1, 8)}) if numbers else []
         steers += [Steer(index, up) for index in chosen for up in (False, True)]
+        steers.append(Steer(favour=True))
     return steers
 
 
@@ -194,6 +195,7 @@ def _record(
         start = copy.deepcopy(state)
         noise.start_round()
         found.append(_Round(*_play_round(state, person, index, seed, noise), start))
+        noise.repeated = _bits(found[-1].action) == _bits(found[0].action)
     return found
 
 

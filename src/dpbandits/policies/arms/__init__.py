@@ -4,6 +4,7 @@ from dpbandits.policies.arms.adaptive_klucb import AdaptiveKLUCB
 from dpbandits.policies.arms.adaptive_ucb import AdaptiveUCB
 from dpbandits.policies.arms.beta_thompson import BetaThompson
 from dpbandits.policies.arms.gaussian_thompson import GaussianThompson
+from dpbandits.policies.arms.hybrid_thompson import HybridThompson
 from dpbandits.policies.arms.klucb import KLUCB
 from dpbandits.policies.arms.lazy_beta_thompson import LazyBetaThompson
 from dpbandits.policies.arms.lazy_thompson import LazyThompson
@@ -14,6 +15,8 @@ from dpbandits.policies.arms.private_imed import PrivateIMED
 from dpbandits.policies.arms.private_klucb import PrivateKLUCB
 from dpbandits.policies.arms.successive_elimination import SuccessiveElimination
 from dpbandits.policies.arms.thompson_ucb import ThompsonUCB
+from dpbandits.policies.arms.tree_thompson import TreeThompson
+from dpbandits.policies.arms.tree_ucb import TreeUCB
 from dpbandits.policies.arms.ucb1 import UCB1
 from dpbandits.policies.arms.uniform_arms import UniformArms
 
@@ -24,6 +27,7 @@ __all__ = [
     "AdaptiveUCB",
     "BetaThompson",
     "GaussianThompson",
+    "HybridThompson",
     "LazyBetaThompson",
     "LazyThompson",
     "LazyUCB",
@@ -33,5 +37,7 @@ __all__ = [
     "PrivateKLUCB",
     "SuccessiveElimination",
     "ThompsonUCB",
+    "TreeThompson",
+    "TreeUCB",
     "UniformArms",
 ]

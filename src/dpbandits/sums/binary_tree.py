@@ -1,0 +1,159 @@
+r"""Running sums by a binary tree: a fresh prefix sum after every leaf, each datum in few nodes.
+
+A node is the sum of 2^l consecutive leaves, and the prefix of n leaves is the sum of one node for each
+binary digit of n. `release_leaf` closes the open leaf of one slot; with leaf n exactly one node
+becomes complete, the one of level (trailing zeros of n), and it is released then, once, as a draw around
+its exact sum. So every leaf costs one draw per coordinate and O(1) amortised work, and only the live
+nodes are kept. A leaf may hold any number of data, as long as each datum is in one leaf.
+
+**A known number of leaves n.** The largest node has 2^⌊log2 n⌋ leaves, so a leaf is in at most
+L = ⌊log2 n⌋+1 = bit_length(n) nodes (the first leaf is in exactly L). Replacing a datum moves each of
+them by at most Δ: with Laplace(LΔ/ε) the whole run is ε-DP, with N(0, L(Δ/μ)²) it is μ-GDP, also on
+adaptive streams, since each node is one release. (⌈log2 n⌉ or ln n levels are too few: at n = 2^k they
+cost (1 + 1/k)ε and 1.44 (1 + 1/k)ε.) A tree that is full, at 2^L − 1 leaves, is put aside with its last
+prefix and another begins on disjoint data: the guarantee never ends, only the noise grows.
+
+**An unknown number** (the hybrid mechanism of Chan, Shi & Song 2011). Trees of 1, 2, 4, … leaves follow
+each other. The root of each is released with a `root_share` of the budget and added up; the r levels
+below the root of the r-th tree, which give the prefixes within it, share the rest:
+scale (r/(1−share))Δ/ε, or √(r/(1−share))Δ/μ.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Noise
+from dpbandits.privacy.budgets import Budget, PureDP
+from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# Trees double up to 2^40 leaves and then stay at that size.
+_DOUBLINGS = 41
+
+
+class Tree(NamedTuple):
+    """The released part. The live nodes of a slot stand in a row, the largest and oldest first."""
+
+    total: Array  # (slots, dim) prefix sums as released
+    variance: Array  # (slots,) of the noise in `total`, per coordinate
+    leaves: Integers  # (slots,) in the tree now open
+    finished: Integers  # (slots,) trees put aside
+    live: Integers  # (slots,) nodes in the row
+    prefix: (
+        Array  # (slots, levels + 1, dim) released sum before each live node; all of it after the last
+    )
+    spread: Array  # (slots, levels + 1) the variances of those
+    size: Integers  # leaves of the first, second, … tree; the last entry for all that follow
+    inner: Array  # scale of a node, by tree
+    root: Array  # scale of the node that ends a tree
+    laplace: bool
+
+
+class Leaves(NamedTuple):
+    """The secret part."""
+
+    open: Array  # (slots, dim) the open leaf
+    nodes: Array  # (slots, levels, dim) exact sums of the live nodes
+
+
+def tree_levels(leaves: int) -> int:
+    """The most nodes that a leaf is in among so many leaves: ⌊log2 n⌋ + 1.
+
+    >>> [tree_levels(n) for n in (1, 2, 3, 4, 7, 8)]
+    [1, 2, 2, 3, 3, 4]
+    """
+    checks.integer(least=1, leaves=leaves)
+    return int(leaves).bit_length()
+
+
+def start_tree(
+    slots: int,
+    dim: int,
+    sensitivity: float,
+    budget: Budget,
+    *,
+    leaves: int | None = None,
+    root_share: float = 0.5,
+) -> tuple[Tree, Leaves]:
+    """An empty tree for each slot, calibrated so that everything they ever release costs one budget.
+
+    `sensitivity` is what replacing one datum moves a leaf by: in L1 under ε-DP, in L2 otherwise.
+    `leaves` is how many a slot will have at most; without it, trees double.
+    """
+    checks.open_unit(root_share=root_share)
+    laplace = isinstance(budget, PureDP)
+    unit = laplace_scale(sensitivity, budget) if laplace else gaussian_scale(sensitivity, budget)
+    # A datum in `parts` nodes of one scale: costs add up under ε-DP, their squares under μ-GDP.
+    widened = (lambda parts: parts * unit) if laplace else (lambda parts: math.sqrt(parts) * unit)
+    if leaves is None:
+        levels = _DOUBLINGS
+        size = [2**r for r in range(_DOUBLINGS)]
+        inner = [widened(r / (1.0 - root_share)) for r in range(_DOUBLINGS)]
+        root = [unit, *(widened(1.0 / root_share) for _ in range(1, _DOUBLINGS))]
+    else:
+        levels = tree_levels(leaves)
+        size, inner = [2**levels - 1], [widened(levels)]
+        root = inner
+    public = Tree(
+        total=np.zeros((slots, dim)),
+        variance=np.zeros(slots),
+        leaves=np.zeros(slots, np.int64),
+        finished=np.zeros(slots, np.int64),
+        live=np.zeros(slots, np.int64),
+        prefix=np.zeros((slots, levels + 1, dim)),
+        spread=np.zeros((slots, levels + 1)),
+        size=np.array(size, np.int64),
+        inner=np.array(inner, np.float64),
+        root=np.array(root, np.float64),
+        laplace=laplace,
+    )
+    return public, Leaves(open=np.zeros((slots, dim)), nodes=np.zeros((slots, levels, dim)))
+
+
+@register_jitable(forceinline=True)
+def release_leaf(public: Tree, secret: Leaves, slot: int, noise: Noise) -> None:
+    """Close the open leaf of a slot and release the node that it completes."""
+    before = int(public.leaves[slot])
+    which = min(int(public.finished[slot]), public.size.size - 1)
+    ends = before + 1 == public.size[which]
+    scale = public.root[which] if ends else public.inner[which]
+    # The new node takes in the nodes of level 0, 1, … that are live: the trailing ones of `before`.
+    place = int(public.live[slot])
+    ones = before
+    while ones & 1:
+        place -= 1
+        ones >>= 1
+        for axis in range(public.total.shape[1]):
+            secret.open[slot, axis] += secret.nodes[slot, place, axis]
+    for axis in range(public.total.shape[1]):
+        value = secret.open[slot, axis]
+        secret.open[slot, axis] = 0.0
+        secret.nodes[slot, place, axis] = value
+        drawn = noise.laplace(value, scale) if public.laplace else noise.normal(value, scale)
+        total = public.prefix[slot, place, axis] + drawn
+        public.prefix[slot, place + 1, axis] = total
+        public.total[slot, axis] = total
+    variance = public.spread[slot, place] + scale * scale * (2.0 if public.laplace else 1.0)
+    public.spread[slot, place + 1] = variance
+    public.variance[slot] = variance
+    public.leaves[slot] = before + 1
+    public.live[slot] = place + 1
+    if ends:
+        _begin_next(public, slot)
+
+
+@register_jitable
+def _begin_next(public: Tree, slot: int) -> None:
+    """Put a full tree aside: its last prefix is where the next one starts from."""
+    for axis in range(public.total.shape[1]):
+        public.prefix[slot, 0, axis] = public.total[slot, axis]
+    public.spread[slot, 0] = public.variance[slot]
+    public.leaves[slot] = 0
+    public.live[slot] = 0
+    public.finished[slot] += 1
