@@ -1,5 +1,6 @@
 r"""Thompson sampling on sums released by a binary tree (Mishra & Thakurta 2015, Algorithm 2)."""
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, verb
 from dpbandits.errors import InvalidInput
+from dpbandits.policies.arms.posteriors import beta_sample
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.policy import Policy
@@ -20,8 +22,9 @@ from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree, tree_levels
 
-# Places in a clock: the phase, decisions left in it, decisions per arm in it, the arm whose leaf is due.
-PHASE, LEFT, EACH, DUE = 0, 1, 2, 3
+# Places in a clock: the phase, decisions left in it, decisions per arm in it, the arm it began with, and
+# the arm whose leaf is due.
+PHASE, LEFT, EACH, FIRST, DUE = 0, 1, 2, 3, 4
 GAP, PULLS, THOMPSON = 0, 1, 2
 
 
@@ -60,14 +63,16 @@ def release(public: Public, secret: Secret, noise: Noise) -> None:
 
 @verb
 def select(public: Public, context: None, explore: Chance) -> int:
-    """The arms in turn, then the largest posterior sample."""
+    """The arms in turn from a random one on, then the largest posterior sample."""
     arms = public.plays.size
     if public.clock[PHASE] != THOMPSON:
-        return int(arms - 1 - (public.clock[LEFT] - 1) % arms)
+        left, length = int(public.clock[LEFT]), int(public.clock[EACH]) * arms
+        if left == length:
+            public.clock[FIRST] = int(explore.random() * arms)
+        return (int(public.clock[FIRST]) + length - left) % arms
     best, highest = 0, -1.0
     for arm in range(arms):
-        reward = public.reward[arm]
-        value = explore.beta(reward + 1.0, public.plays[arm] - reward + 1.0)
+        value = beta_sample(public.reward[arm], public.plays[arm], explore)
         if value > highest:
             best, highest = arm, value
     return best
@@ -126,7 +131,7 @@ class TreeThompson(Policy):
        back into [0, n_a], θ_a ~ Beta(r_a+1, n_a−r_a+1), and the largest is played. n_a counts from 2 on.
 
     c = `constant` is the paper's 192. gap_phase=False is the paper's experiment (D.1): no phase 1, and
-    `burn_in` pulls of every arm in phase 2; by default four standard deviations of the noise of the
+    `burn_in` pulls of every arm in phase 2; by default five standard deviations of the noise of the
     largest prefix, at most T/(2k). Without noise to wait for (Γ < 1, as with `NonPrivate`) phase 3 is
     all there is. Under Gaussian budgets μ stands for ε.
 
@@ -199,7 +204,7 @@ class TreeThompson(Policy):
         levels, budget = tree_levels(horizon), self.per_release(problem)
         pure = isinstance(budget, PureDP)
         deviation = levels * (math.sqrt(2.0 * levels) if pure else 1.0) / _size(budget)
-        return min(math.ceil(4.0 * deviation), horizon // (2 * problem.arms))
+        return min(math.ceil(5.0 * deviation), horizon // (2 * problem.arms))
 
     def first_sample(self, problem: Arms) -> int:
         """How many decisions, at least, are made before Thompson sampling begins."""
@@ -221,7 +226,7 @@ class TreeThompson(Policy):
         phase = GAP if each else PULLS if pulls else THOMPSON
         each = each or pulls
         public = Public(
-            clock=np.array([phase, each * arms, each, -1], np.int64),
+            clock=np.array([phase, each * arms, each, 0, -1], np.int64),
             gap=np.ones(1),
             plays=np.zeros(arms, np.int64),
             reward=np.zeros(arms),
@@ -256,6 +261,7 @@ class TreeThompson(Policy):
         return self.first_sample(problem)
 
 
+@functools.lru_cache  # a root has to be found for (ε, δ)
 def _size(privacy: Budget) -> float:
     """ε, or μ under Gaussian budgets."""
     return privacy.epsilon if isinstance(privacy, PureDP) else privacy.to_gaussian().mu
