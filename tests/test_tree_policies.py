@@ -13,6 +13,7 @@ from dpbandits.engine import Streams, implementation
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms import hybrid_thompson, tree_thompson, tree_ucb
+from dpbandits.policies.arms.sampling import beta_sample
 
 FIVE = dpb.Arms(5, horizon=100_000)
 
@@ -90,7 +91,9 @@ def test_thompson_without_noise_is_beta_thompson_sampling(kind: type[dpb.Policy]
             arm = t
         else:
             arm = int(
-                np.argmax([explore.beta(s + 1, n - s + 1) for s, n in zip(sums, counts, strict=True)])
+                np.argmax(
+                    [beta_sample(s + 1, n - s + 1, explore) for s, n in zip(sums, counts, strict=True)]
+                )
             )
         sums[arm] += reward_of(arm, counts[arm])
         counts[arm] += 1
@@ -243,19 +246,20 @@ def test_noise_far_beyond_the_rewards_is_survived(privacy: dpb.Budget) -> None:
         assert set(play(policy, dpb.Arms(3, horizon=300), 300)) == {0, 1, 2}
 
 
-def test_hybrid_thompson_by_hand() -> None:
+def test_hybrid_thompson_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     public, secret = dpb.HybridThompson(privacy=dpb.PureDP(2.0)).begin(dpb.Arms(2))
     asked = []
 
-    class Explore:
-        def beta(self, a: float, b: float) -> float:
-            asked.append((a, b))
-            return 1.0 - 0.1 * (len(asked) % 2)
+    def beta_sample(wins: float, losses: float, explore: None) -> float:
+        asked.append((wins, losses))
+        return 1.0 - 0.1 * (len(asked) % 2)
 
-    noise, explore = NoNoise(), Explore()
+    monkeypatch.setattr(hybrid_thompson, "beta_sample", beta_sample)
+
+    noise = NoNoise()
     for t in range(1, 403):
         hybrid_thompson.release(public, secret, noise)  # type: ignore[arg-type]
-        action = hybrid_thompson.select(public, None, explore)  # type: ignore[arg-type]
+        action = hybrid_thompson.select(public, None, None)  # type: ignore[arg-type]
         assert action == (t - 1 if t <= 2 else 1)
         hybrid_thompson.observe(public, secret, None, action, 0.25)
     # Trees of 1, 2, 4 leaves: a root of 1/ε; then roots of 2/ε, inner nodes of 2r/ε.

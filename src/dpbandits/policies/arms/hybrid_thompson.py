@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, verb
 from dpbandits.policies.arms.episodes import first_unplayed
-from dpbandits.policies.arms.posteriors import beta_sample
+from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -55,7 +55,7 @@ def select(public: Public, context: None, explore: Chance) -> int:
     for arm in range(public.plays.size):
         plays = float(public.plays[arm])
         wins = min(max(public.reward[arm] + root * public.optimism[arm], 0.0), plays)
-        value = beta_sample(wins, plays, explore)
+        value = beta_sample(wins + 1.0, plays - wins + 1.0, explore)
         if value > highest:
             best, highest = arm, value
     return best
@@ -128,6 +128,6 @@ class HybridThompson(Policy):
             budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
         )
 
-    def twin(self) -> Policy:
-        """The same on exact sums: Beta Thompson sampling."""
-        return replace(self, privacy=NonPrivate())
+    def twin(self) -> Policy | None:
+        """The same on exact sums."""
+        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())

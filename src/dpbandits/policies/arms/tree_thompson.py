@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, verb
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.arms.posteriors import beta_sample
+from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.policy import Policy
@@ -72,7 +72,8 @@ def select(public: Public, context: None, explore: Chance) -> int:
         return (int(public.clock[FIRST]) + length - left) % arms
     best, highest = 0, -1.0
     for arm in range(arms):
-        value = beta_sample(public.reward[arm], public.plays[arm], explore)
+        reward = public.reward[arm]
+        value = beta_sample(reward + 1.0, public.plays[arm] - reward + 1.0, explore)
         if value > highest:
             best, highest = arm, value
     return best
@@ -252,9 +253,9 @@ class TreeThompson(Policy):
             public=(*problem.public_facts(), "the horizon"),
         )
 
-    def twin(self) -> Policy:
-        """Without noise there is nothing to wait for: Beta Thompson sampling."""
-        return replace(self, privacy=NonPrivate())
+    def twin(self) -> Policy | None:
+        """Without noise there is nothing to wait for: Thompson sampling at once, on exact sums."""
+        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
 
     def plays_uniform_below(self, problem: Arms) -> int:
         """Until Thompson sampling begins, the arms are played in turn."""
