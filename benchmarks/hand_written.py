@@ -99,3 +99,36 @@ def _least_evidence(size: Any, total: Any, epsilon: float) -> int:
         if index < least:
             chosen, least = arm, index
     return chosen
+
+
+@fast
+def tree_ucb(means: Any, epsilon: float, bonus: float, rounds: int, noise: Any, chance: Any) -> float:
+    """UCB on binary-tree sums: one Laplace node per decision, the prefix from the nodes that stand."""
+    arms, best = means.size, means.max()
+    levels = int(math.log2(rounds)) + 1
+    exact, drawn = np.zeros((arms, levels + 1)), np.zeros((arms, levels + 1))
+    plays, mean = np.zeros(arms, np.int64), np.zeros(arms)
+    regret = 0.0
+    for t in range(rounds):
+        action = t
+        if t >= arms:
+            spread, highest = 2.0 * math.log(t + 1.0), -np.inf
+            for arm in range(arms):
+                index = mean[arm] + math.sqrt(spread / plays[arm]) + bonus / plays[arm]
+                if index > highest:
+                    action, highest = arm, index
+        value = 1.0 if chance.random() < means[action] else 0.0
+        regret += best - means[action]
+        level, before = 0, plays[action]
+        while before >> level & 1:
+            value += exact[action, level]
+            exact[action, level] = drawn[action, level] = 0.0
+            level += 1
+        exact[action, level] = value
+        drawn[action, level] = noise.laplace(value, levels / epsilon)
+        plays[action] = before + 1
+        prefix = 0.0
+        for level in range(levels):
+            prefix += drawn[action, level]
+        mean[action] = min(max(prefix / plays[action], 0.0), 1.0)
+    return regret

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from hand_written import batched_imed, lazy_ucb, modified_thompson
+from hand_written import batched_imed, lazy_ucb, modified_thompson, tree_ucb
 from rich.console import Console
 
 import dpbandits as dpb
@@ -35,10 +35,12 @@ def generic_loop() -> list[dict[str, object]]:
     """The generic loop, with world and bookkeeping, against loops written for one case alone."""
     one = dpb.PureDP(1.0)
     thompson = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
+    tree = dpb.TreeUCB(privacy=dpb.PureDP(4.887))
     scales = thompson.scales(dpb.Arms(5, horizon=ROUNDS))
     cases: list[tuple[dpb.Policy, Callable[..., float], tuple[float, ...], str]] = [
         (thompson, modified_thompson, scales, "≤ 1.5"),
         (dpb.LazyUCB(privacy=one), lazy_ucb, (1.0,), "≤ 2"),
+        (tree, tree_ucb, (4.887, tree.bonus(dpb.Arms(5, horizon=ROUNDS))), "≤ 2"),
         (dpb.PrivateIMED(privacy=one), batched_imed, (1.0,), "≤ 2"),
         (dpb.NoiseAwareIMED(privacy=one), batched_imed, (1.0,), "≤ 2"),
     ]

@@ -79,8 +79,9 @@ def main() -> None:
     draw_readme_plot()
     with tempfile.TemporaryDirectory() as folder:
         results = {
-            name: (figure, reproduce(figure, Scale.paper, Path(folder) / name))
+            name: (figure, reproduce(figure, scale, Path(folder) / name), scale)
             for name, figure in sorted(FIGURES.items(), key=lambda item: item[1].minutes)
+            for scale in (Scale.quick if figure.minutes else Scale.paper,)
         }
         write_reproduction(DOCS, results)
 

@@ -49,7 +49,7 @@ def test_privacy() -> None:
     assert follows["(ε, δ)-DP at δ = 1e-06"] == "(4.887, 1e-06)-DP"
     assert follows["pure DP"] is None
     assert found["buys"]["attacker_success"] == pytest.approx(0.6914625)
-    assert "1.232-GDP" in run("privacy", "eps=1")
+    assert "1.233-GDP" in run("privacy", "eps=1")
     assert "nothing follows" in run("privacy", "eps=1,delta=1e-6")
     for text in ("rho=0.5", "order=8,divergence=4", "none", "eps=1e-6", "mu=1e3"):
         assert run("privacy", text) and run_json("privacy", text)

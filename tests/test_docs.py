@@ -66,7 +66,7 @@ def _rows(text: str) -> list[list[str]]:
 
 def test_reproduction_is_what_a_new_run_at_paper_scale_finds(tmp_path: Path) -> None:
     results = {
-        name: (figure, reproduce(figure, Scale.paper, tmp_path / name, progress=False))
+        name: (figure, reproduce(figure, Scale.paper, tmp_path / name, progress=False), Scale.paper)
         for name, figure in FIGURES.items()
         if not figure.minutes
     }

@@ -40,7 +40,7 @@ def reproduce(
                 console().print(f"Note: {note}", soft_wrap=True)
             console().print(f"written: {folder}/report.html, {figure.name}.svg\n", style="dim")
     if docs is not None:
-        write_reproduction(docs, {figure.name: (figure, results[figure.name]) for figure in chosen})
+        write_reproduction(docs, {one.name: (one, results[one.name], scale) for one in chosen})
     if as_json:
         print_json(
             {

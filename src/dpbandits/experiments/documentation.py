@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dpbandits.experiments.figure import Figure, Result
+from dpbandits.experiments.figure import Figure, Result, Scale
 from dpbandits.experiments.reproduce import claim_rows
 from dpbandits.reports.figures import save_figure
 from dpbandits.reports.tables import markdown_table
@@ -15,12 +15,12 @@ picture and a page with the numbers behind each verdict.
 """
 
 
-def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result]]) -> Path:
+def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Scale]]) -> Path:
     """Write the page and its pictures."""
     pictures = folder / "figures"
     pictures.mkdir(parents=True, exist_ok=True)
     parts = [_HEAD]
-    for name, (figure, result) in results.items():
+    for name, (figure, result, scale) in results.items():
         save_figure(result.drawing, pictures / f"{name}.png")
         rows = [
             {key: value for key, value in row.items() if key != "figure"} | {"scale": result.scale}
@@ -28,7 +28,7 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result]]) 
         ]
         parts += [
             f"\n## {name}: {figure.title}\n\n",
-            f"{figure.paper} · `dpbandits reproduce {name} --scale paper`\n",
+            f"{figure.paper} · `dpbandits reproduce {name} --scale {scale.value}`\n",
             f"\n![{figure.title}](figures/{name}.png)\n\n",
             markdown_table(rows),
             *([f"\n{markdown_table(result.rows)}"] if result.rows else []),
