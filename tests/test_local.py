@@ -185,9 +185,8 @@ def test_wrong_reports_are_caught(kind: type[FaultyLocal]) -> None:
     assert report_cost(policy, ARMS) > 1.01
 
 
-@pytest.mark.parametrize("privacy", [dpb.PureDP(1.0), dpb.GaussianDP(1.0), dpb.NonPrivate()], ids=str)
-def test_bounded_rewards_conform_too(privacy: dpb.Budget) -> None:
-    check_policy(dpb.LocalUCB(privacy=privacy, rewards="bounded"))
+def test_bounded_rewards_conform_too() -> None:
+    check_policy(dpb.LocalUCB(privacy=dpb.PureDP(1.0), rewards="bounded"))
 
 
 def test_the_guarantee_says_who_is_trusted() -> None:

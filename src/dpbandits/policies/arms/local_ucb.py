@@ -108,9 +108,10 @@ class LocalUCB(LocalPolicy):
     kind and scale of the noise come from the person's own recipe.
 
     **Regret.** Each estimate is sub-gamma with variance V and tail b, so the bonus holds with
-    probability 1 − e^−f, and regret is at most (2V + o(1)) Σ ln T/Δ_i for k = 3, by the analysis of
-    Garivier & Cappé (2011) with a quadratic divergence: for coins Σ ln T/(2 tanh²(ε/2) Δ_i), the order
-    1/ε² that no local policy can improve on (Gajane, Urvoy & Kaufmann 2018; Ren et al. 2020).
+    probability 1 − e^−f. For k = 3 the analysis of Garivier & Cappé (2011), with a quadratic divergence,
+    gives (2V + o(1)) Σ ln T/Δ_i for coins and Gaussian noise; for coins that is Σ ln T/(2 tanh²(ε/2) Δ_i),
+    of the order 1/ε² that no local policy can improve on (Gajane, Urvoy & Kaufmann 2018). Ren et al.
+    (2020) show the order for Laplace noise.
 
     >>> policy, problem = LocalUCB(privacy=PureDP(1.0)), Arms(3)
     >>> server = policy.start(problem)
@@ -119,12 +120,12 @@ class LocalUCB(LocalPolicy):
     True
     >>> server.receive(person.report(1.0))
     >>> server
-    <Server LocalUCB(privacy=PureDP(epsilon=1.0), ...) on Arms(arms=3, horizon=None), 1 messages>
+    <Server LocalUCB(privacy=PureDP(epsilon=1.0), ...) on Arms(horizon=None, arms=3), 1 messages>
     """
 
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
-    paper: ClassVar[str] = "Gajane, Urvoy & Kaufmann 2018, CF-UCB; Ren et al. 2020, LDP-UCB"
+    paper: ClassVar[str] = "Gajane, Urvoy & Kaufmann 2018"
 
     rewards: str = "binary"
     loglog: float = 0.0
