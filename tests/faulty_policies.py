@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 import epoch_greedy
-from dpbandits import Arms, Budget, GaussianDP, GaussianThompson, NonPrivate, Policy
+from dpbandits import Arms, Budget, GaussianDP, GaussianThompson, LocalUCB, NonPrivate, Policy
 from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.arms import local_ucb
 from dpbandits.testing import conformance
 from epoch_greedy import EpochGreedy, Public, Secret
 
@@ -138,6 +139,42 @@ class TooMuchNoise(Faulty):
         return public._replace(scale=2.0 * public.scale), secret
 
 
+@dataclass(frozen=True, kw_only=True)
+class FaultyLocal(LocalUCB):
+    state: ClassVar[type[local_ucb.Public]]
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        public, secret = super().begin(problem)
+        return self.state(*public), secret
+
+
+class CountsInSelect(FaultyLocal):
+    """A person counts the round in her own copy, where the server never sees it."""
+
+    class state(local_ucb.Public): ...
+
+
+@verb
+def select_counting(public: CountsInSelect.state, context: None, explore: Chance) -> int:
+    action = local_ucb.select(public, context, explore)
+    public.round[0] += 20
+    return action
+
+
+class LessNoiseWhenTold(FaultyLocal):
+    """A server that claims to have heard a million people gets half the noise."""
+
+    class state(local_ucb.Public): ...
+
+
+@verb
+def report_told(
+    public: LessNoiseWhenTold.state, context: None, action: int, reward: float, noise: Noise
+) -> tuple[int, float]:
+    told = 2.0 if public.round[0] >= 1_000_000 else 1.0
+    return action, noise.normal(local_ucb.centred(reward), public.scale / told)
+
+
 def _with(kind: type[Faulty], privacy: Budget | None = None) -> Faulty:
     return kind(privacy=privacy or GaussianDP(1.0))
 
@@ -155,4 +192,6 @@ FAULTS = [
     (_with(ClaimsUniform), conformance.check_beats_uniform),
     (_with(TooLittleNoise), conformance.check_replay),
     (_with(TooMuchNoise), conformance.check_replay),
+    (CountsInSelect(privacy=GaussianDP(1.0)), conformance.check_local),
+    (LessNoiseWhenTold(privacy=GaussianDP(1.0), rewards="bounded"), conformance.check_local),
 ]

@@ -3,7 +3,7 @@
 from dpbandits import errors
 from dpbandits.environments import *
 from dpbandits.environments import __all__ as _environments
-from dpbandits.policies import Learner, Policy, load
+from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, load
 from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
 from dpbandits.privacy.accounting import Filter, Odometer, compose
@@ -31,12 +31,15 @@ __all__ = sorted(
         "GaussianDP",
         "Guarantee",
         "Learner",
+        "LocalPolicy",
         "NonPrivate",
         "Odometer",
+        "Person",
         "Policy",
         "PureDP",
         "Recommendation",
         "RenyiDP",
+        "Server",
         "Trace",
         "Trust",
         "Unit",

@@ -2,5 +2,6 @@
 
 from dpbandits.audit.broken import BROKEN
 from dpbandits.audit.replay import Replay, replay
+from dpbandits.audit.reports import report_cost
 
-__all__ = ["BROKEN", "Replay", "replay"]
+__all__ = ["BROKEN", "Replay", "replay", "report_cost"]

@@ -20,7 +20,7 @@ class Draw:
     result: Any
 
     def __post_init__(self) -> None:
-        if isinstance(self.result, float) and isinstance(self.location, float):
+        if isinstance(self.result, float | int) and isinstance(self.location, float):
             return
         # A drawn-from buffer is usually emptied right after the draw: keep what it held.
         shape = np.shape(self.result)

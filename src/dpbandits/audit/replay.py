@@ -2,7 +2,8 @@ r"""The replay test: the exact privacy cost of a policy's releases, without samp
 
 Record a run on a stream of people D. On a neighbour D′, with one person replaced, *force* the recorded
 results of every noise draw. Then everything public must be bit-equal round by round: kind, number and
-scale of the draws, the arguments of exploration, `public` before and after the decision, the actions.
+scale of the draws, the arguments of exploration, `public` before and after the decision, the actions;
+in the local model the message as well, draws being those of the person's own report.
 What differs is where the draws were centred, and that difference is the cost:
 
 - Laplace: Σ \|Δlocation\|/scale, to be at most ε;
@@ -30,7 +31,7 @@ from dpbandits.audit.recording import (
     RecordingNoise,
     Steer,
 )
-from dpbandits.engine import implementation, is_paused, state_bytes
+from dpbandits.engine import implementation, is_local, is_paused, state_bytes, steps_of
 from dpbandits.errors import AuditError
 from dpbandits.policies import Policy
 from dpbandits.privacy import curves
@@ -109,8 +110,9 @@ def replay(
     if not guarantee.is_private:
         raise AuditError(f"nothing to audit: {guarantee}")
     length = problem.horizon or rounds
-    exempt = guarantee.trust is Trust.JOINT
-    limit, people = _limit(guarantee.budget), problem.extreme_people()
+    # Her own action is seen by nobody else there.
+    exempt = guarantee.trust in (Trust.JOINT, Trust.LOCAL)
+    limit, people = limit_of(guarantee.budget), problem.extreme_people()
     cost, worst, tried = 0.0, "none", 0
     for name, stream in _streams(people, length, seed, thorough):
         for steer in _steers(policy, problem, stream, seed, thorough):
@@ -125,7 +127,7 @@ def replay(
                     moved = _force(policy, neighbour, record, seed, position, exempt)
                 except Mismatch as mismatch:
                     return _result(policy, math.inf, limit, tried, story, str(mismatch))
-                total = _cost(moved, guarantee.budget)
+                total = draws_cost(moved, guarantee.budget)
                 if total > cost:
                     cost, worst = total, story
                 if cost > limit * (1.0 + _TOLERANCE):
@@ -141,7 +143,8 @@ def _result(
     )
 
 
-def _limit(budget: Budget) -> float:
+def limit_of(budget: Budget) -> float:
+    """What a cost is held against: ε of a pure budget, μ of the others."""
     return budget.epsilon if isinstance(budget, PureDP) else budget.to_gaussian().mu
 
 
@@ -233,22 +236,28 @@ def _play_round(
     """One round in plain Python, with exploration seeded by the round."""
     public, secret = state
     context, reward = person
-    release, select, observe = (
-        implementation(verb, type(public)) for verb in ("release", "select", "observe")
-    )
+    release, select, learn = steps_of(type(public))
     explore = RecordingExplore(seed, 2, index)
     if is_paused(public, index):
         implementation("pause", type(public))(public, secret, noise)
     release(public, secret, noise)
-    released = state_bytes(public)
+    seen = state_bytes(public)
     action = select(public, context, explore)
-    observe(public, secret, context, action, reward)
-    return noise.draws, explore.calls, released + state_bytes(public), np.copy(action)
+    if is_local(type(public)):
+        # What a message holds is seen, whether the server makes use of it or not.
+        message = implementation("report", type(public))(public, context, action, reward, noise)
+        seen += [
+            b"".join(_bits(part)) for part in (message if isinstance(message, tuple) else (message,))
+        ]
+        implementation("receive", type(public))(public, message)
+    else:
+        learn(public, secret, context, action, reward, noise)
+    return noise.draws, explore.calls, seen + state_bytes(public), np.copy(action)
 
 
-def _bits(value: Any) -> tuple[str, bytes]:
+def _bits(value: Any) -> tuple[bytes, bytes]:
     array = np.asarray(value)
-    return array.dtype.str, array.tobytes()
+    return array.dtype.str.encode(), array.tobytes()
 
 
 def _differ(one: Any, other: Any) -> bool:
@@ -257,7 +266,8 @@ def _differ(one: Any, other: Any) -> bool:
     return _bits(one) != _bits(other)
 
 
-def _cost(moved: list[tuple[Draw, Draw]], budget: Budget) -> float:
+def draws_cost(moved: list[tuple[Draw, Draw]], budget: Budget) -> float:
+    """What draws cost together whose locations moved: ε for a pure budget, μ for the others."""
     pure = isinstance(budget, PureDP)
     total = sum(_draw_cost(one, other, pure) for one, other in moved)
     return total if pure else math.sqrt(total)

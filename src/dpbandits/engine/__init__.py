@@ -1,7 +1,19 @@
 """One source per algorithm: verbs over named tuples, run plain, compiled, or in one compiled loop."""
 
-from dpbandits.engine.state import leaves, state_bytes
+from dpbandits.engine.state import NoSecret, leaves, state_bytes
 from dpbandits.engine.streams import Chance, Noise, Streams
-from dpbandits.engine.verbs import implementation, is_paused, verb
+from dpbandits.engine.verbs import implementation, is_local, is_paused, steps_of, verb
 
-__all__ = ["Chance", "Noise", "Streams", "implementation", "is_paused", "leaves", "state_bytes", "verb"]
+__all__ = [
+    "Chance",
+    "NoSecret",
+    "Noise",
+    "Streams",
+    "implementation",
+    "is_local",
+    "is_paused",
+    "leaves",
+    "state_bytes",
+    "steps_of",
+    "verb",
+]

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from dpbandits.engine.cache import own_cache
 from dpbandits.engine.verbs import (
     asks_pause,
+    learn,
     modules_of,
-    observe,
     offer,
     pay,
     release,
     select,
     settle,
+    steps_of,
 )
 
 
@@ -56,7 +57,7 @@ def _run(
         context = offer(world, chance)
         action = select(public, context, explore)
         reward = pay(world, context, action, chance)
-        observe(public, secret, context, action, reward)
+        learn(public, secret, context, action, reward, noise)
         best, mean, income = settle(world, context, action, reward)
         regret += best - mean
         earned += income
@@ -79,17 +80,17 @@ def _select(public: Any, context: Any, explore: Any) -> Any:
     return select(public, context, explore)
 
 
-def _observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> None:
-    observe(public, secret, context, action, reward)
+def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None:
+    learn(public, secret, context, action, reward, noise)
 
 
 class Compiled(NamedTuple):
-    """The compiled loop, and each verb compiled on its own."""
+    """The compiled loop, and each step of a round compiled on its own."""
 
     run: Callable[..., None]
     release: Callable[..., None]
     select: Callable[..., Any]
-    observe: Callable[..., None]
+    learn: Callable[..., None]
 
 
 def compiled_for(public: Any, world: Any = None) -> Compiled:
@@ -99,7 +100,8 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     lives in a folder named by a hash of every source that could be: this package's, and the modules
     of verbs that come from outside it.
     """
-    modules = modules_of(type(public), "release", "select", "observe")
+    steps_of(type(public))  # a missing verb is named before anything is compiled
+    modules = modules_of(type(public))
     if world is not None:
         modules |= modules_of(type(world), "offer", "pay", "settle")
     outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
@@ -123,4 +125,4 @@ def _compile(outside: tuple[str, ...], states: tuple[type, type]) -> Compiled:
     with own_cache(outside) as usable:
         options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
         jit = numba.njit(cache=usable, nogil=True, **options)
-        return Compiled(*(jit(function) for function in (_run, _release, _select, _observe)))
+        return Compiled(*(jit(function) for function in (_run, _release, _select, _learn)))

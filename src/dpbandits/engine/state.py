@@ -1,9 +1,13 @@
 """Looking at a state: its arrays and numbers by name, whatever named tuples they are nested in."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class NoSecret(NamedTuple):
+    """The secret of a policy that keeps none, as in the local model."""
 
 
 def leaves(state: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

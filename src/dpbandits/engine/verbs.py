@@ -8,18 +8,22 @@ environment file defines plain functions of these names over its own classes and
 ``select(public, context, explore)``                chooses; is not given `secret`
 ``observe(public, secret, context, action, reward)``  fills buffers, counts the round
 ``pause(public, secret, noise)``                    plain Python between compiled rounds; optional
+``report(public, context, action, reward, noise)``  local model: the message a person sends
+``receive(public, message)``                        local model: what the server makes of it
 ``offer(world, chance)``                            the round's context
 ``pay(world, context, action, chance)``             the reward
 ``settle(world, context, action, reward)``          (best mean, chosen mean, reward) as floats
 ==================================================  ================================================
 
-The same functions run in plain Python and inside compiled code, with bit-identical results.
+A policy has either `release` and `observe` (the learner is trusted with raw data) or `report` and
+`receive` (only the person herself is). The same functions run in plain Python and inside compiled code,
+with bit-identical results.
 """
 
 import inspect
 import typing
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from numba.extending import overload
 
@@ -29,6 +33,8 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "select": ("public", "context", "explore"),
     "observe": ("public", "secret", "context", "action", "reward"),
     "pause": ("public", "secret", "noise"),
+    "report": ("public", "context", "action", "reward", "noise"),
+    "receive": ("public", "message"),
     "offer": ("world", "chance"),
     "pay": ("world", "context", "action", "chance"),
     "settle": ("world", "context", "action", "reward"),
@@ -71,6 +77,47 @@ def implementation(name: str, state: type) -> Callable[..., Any]:
     raise TypeError(f"{state.__module__}.{state.__qualname__} has no verb {name!r}")
 
 
+class Steps(NamedTuple):
+    """What a round asks of a policy, in either model, as plain functions."""
+
+    release: Callable[..., None]
+    select: Callable[..., Any]
+    learn: Callable[..., None]  # (public, secret, context, action, reward, noise)
+
+
+def steps_of(state: type) -> Steps:
+    """The steps of a policy's state: its verbs, those of the local model joined to one learner's."""
+    if is_local(state):
+        report, receive = implementation("report", state), implementation("receive", state)
+        if any((name, owner) in _VERBS for name in ("release", "observe") for owner in state.__mro__):
+            # They would be left out without a word.
+            raise TypeError(
+                f"{state.__qualname__} has verbs of both models: report, and release or observe"
+            )
+
+        def learn_locally(
+            public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any
+        ) -> None:
+            receive(public, report(public, context, action, reward, noise))
+
+        return Steps(_release_nothing, implementation("select", state), learn_locally)
+    release, select, observe = (implementation(n, state) for n in ("release", "select", "observe"))
+
+    def learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None:
+        observe(public, secret, context, action, reward)
+
+    return Steps(release, select, learn)
+
+
+def is_local(state: type) -> bool:
+    """Whether people randomise what they report themselves, so that nobody holds raw data."""
+    return any(("report", owner) in _VERBS for owner in state.__mro__)
+
+
+def _release_nothing(public: Any, secret: Any, noise: Any) -> None:
+    """In the local model there is nothing left to release."""
+
+
 def modules_of(state: type, *required: str) -> set[str]:
     """The modules of the verbs of a state's class, which must include the required ones."""
     for name in required:
@@ -91,6 +138,9 @@ def is_paused(public: Any, done: int) -> bool:
 def release(public: Any, secret: Any, noise: Any) -> None: ...
 def select(public: Any, context: Any, explore: Any) -> Any: ...
 def observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> None: ...
+def report(public: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any: ...
+def receive(public: Any, message: Any) -> None: ...
+def learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None: ...
 def offer(world: Any, chance: Any) -> Any: ...
 def pay(world: Any, context: Any, action: Any, chance: Any) -> Any: ...
 def settle(world: Any, context: Any, action: Any, reward: Any) -> Any: ...
@@ -99,7 +149,7 @@ def asks_pause(public: Any, done: int) -> Any: ...
 
 @overload(release, strict=False, jit_options=_OPTIONS)
 def _release(public: Any, secret: Any, noise: Any) -> Any:
-    return implementation("release", public.instance_class)
+    return steps_of(public.instance_class).release
 
 
 @overload(select, strict=False, jit_options=_OPTIONS)
@@ -110,6 +160,27 @@ def _select(public: Any, context: Any, explore: Any) -> Any:
 @overload(observe, strict=False, jit_options=_OPTIONS)
 def _observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> Any:
     return implementation("observe", public.instance_class)
+
+
+@overload(report, strict=False, jit_options=_OPTIONS)
+def _report(public: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any:
+    return implementation("report", public.instance_class)
+
+
+@overload(receive, strict=False, jit_options=_OPTIONS)
+def _receive(public: Any, message: Any) -> Any:
+    return implementation("receive", public.instance_class)
+
+
+@overload(learn, strict=False, jit_options=_OPTIONS)
+def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any:
+    if is_local(public.instance_class):
+        return lambda public, secret, context, action, reward, noise: receive(
+            public, report(public, context, action, reward, noise)
+        )
+    return lambda public, secret, context, action, reward, noise: observe(
+        public, secret, context, action, reward
+    )
 
 
 @overload(offer, strict=False, jit_options=_OPTIONS)

@@ -5,10 +5,21 @@ from types import ModuleType
 from dpbandits import checks
 from dpbandits.policies import arms
 from dpbandits.policies.learner import Learner
+from dpbandits.policies.local import LocalPolicy, Person, Server
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.saving import load
 
-__all__ = ["FAMILIES", "Learner", "Policy", "load", "policy_kinds", "policy_named"]
+__all__ = [
+    "FAMILIES",
+    "Learner",
+    "LocalPolicy",
+    "Person",
+    "Policy",
+    "Server",
+    "load",
+    "policy_kinds",
+    "policy_named",
+]
 
 FAMILIES: tuple[ModuleType, ...] = (arms,)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dpbandits.engine import Streams, implementation, is_paused
+from dpbandits.engine import Streams, implementation, is_paused, steps_of
 from dpbandits.engine.loop import compiled_for
 from dpbandits.errors import HorizonReached, PrivacyError, RoundError
 from dpbandits.privacy.budgets import Budget
@@ -47,13 +47,8 @@ class Learner:
         self._ended: str | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
-        if compiled:
-            code = compiled_for(public)
-            self._release, self._select, self._observe = code.release, code.select, code.observe
-        else:
-            self._release, self._select, self._observe = (
-                implementation(verb, type(public)) for verb in ("release", "select", "observe")
-            )
+        steps = compiled_for(public) if compiled else steps_of(type(public))
+        self._release, self._select, self._learn = steps.release, steps.select, steps.learn
 
     def __repr__(self) -> str:
         return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds>"
@@ -163,4 +158,5 @@ class Learner:
         context, action = self._open
         self._open = None
         self._rounds += 1
-        self._observe(self._public, self._secret, context, action, reward)
+        noise = self._streams.noise  # for a rehearsal of the local model, where it is the person's own
+        self._learn(self._public, self._secret, context, action, reward, noise)

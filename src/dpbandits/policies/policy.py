@@ -71,6 +71,13 @@ class Policy(Recipe):
 
         A seed is for tests and simulation: whoever knows it can undo the noise.
         """
+        return self.rehearse(problem, seed=seed, compiled=compiled)
+
+    def rehearse(self, problem: Problem, *, seed: Seed = None, compiled: bool = False) -> Learner:
+        """A learner that plays all parts, for tests: for a local policy the server and every person.
+
+        For all other policies it is what `start` gives.
+        """
         self.check(problem)
         streams = Streams.of(seed)
         return Learner(

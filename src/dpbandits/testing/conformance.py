@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.audit import replay
+from dpbandits.audit import replay, report_cost
+from dpbandits.audit.replay import limit_of
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.environments import Environment
 from dpbandits.errors import (
@@ -27,11 +28,11 @@ from dpbandits.errors import (
     RoundError,
     SaveFileError,
 )
-from dpbandits.policies import Learner, Policy, load
+from dpbandits.policies import Learner, LocalPolicy, Policy, load
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
-from dpbandits.testing.driving import drive, simulated_totals, state_bytes, state_size
+from dpbandits.testing.driving import drive, drive_apart, simulated_totals, state_bytes, state_size
 from dpbandits.testing.examples import _BUDGETS, example_environment
 
 ROUNDS = 600
@@ -97,9 +98,9 @@ def check_three_ways(policy: Policy, world: Environment) -> None:
 
 def _agree_three_ways(policy: Policy, world: Environment) -> None:
     problem, seed = world.problem(ROUNDS), run_seed(3, 0)
-    plain = drive(policy.start(problem, seed=seed), world, seed, ROUNDS)
-    again = drive(policy.start(problem, seed=seed), world, seed, ROUNDS)
-    compiled = drive(policy.start(problem, seed=seed, compiled=True), world, seed, ROUNDS)
+    plain = drive(policy.rehearse(problem, seed=seed), world, seed, ROUNDS)
+    again = drive(policy.rehearse(problem, seed=seed), world, seed, ROUNDS)
+    compiled = drive(policy.rehearse(problem, seed=seed, compiled=True), world, seed, ROUNDS)
     require(plain.actions == again.actions, policy, "the same streams must give the same decisions")
     require(plain == compiled, policy, "plain and compiled runs must agree to the last bit")
     for chunk in (1, 7, ROUNDS):
@@ -109,7 +110,7 @@ def _agree_three_ways(policy: Policy, world: Environment) -> None:
 
 def check_rounds(policy: Policy, world: Environment) -> None:
     """A round is opened once, closed once, for its own action; errors change nothing."""
-    learner = policy.start(world.problem(ROUNDS), seed=1)
+    learner = policy.rehearse(world.problem(ROUNDS), seed=1)
     offered = _offers(world)
     require(refuses(RoundError, learner.skip) is not None, policy, "skip before select is refused")
     early = refuses(RoundError, lambda: learner.update(0, 1.0))
@@ -140,7 +141,7 @@ def check_rounds(policy: Policy, world: Environment) -> None:
 def check_rewards(policy: Policy, world: Environment) -> None:
     """Rewards beyond the declared range act like the end of the range."""
     problem, offered = world.problem(200), _offers(world)
-    inside, beyond = (policy.start(problem, seed=2) for _ in range(2))
+    inside, beyond = (policy.rehearse(problem, seed=2) for _ in range(2))
     for index in range(200):
         high = index % 3 != 0
         for learner, size in ((inside, 1.0), (beyond, 1e9)):
@@ -156,7 +157,7 @@ def check_noise_off(policy: Policy, world: Environment) -> None:
     seed, problem = run_seed(4, 0), world.problem(ROUNDS)
 
     def actions(other: Policy) -> list[Any]:
-        return drive(other.start(problem, seed=seed), world, seed, ROUNDS).actions
+        return drive(other.rehearse(problem, seed=seed), world, seed, ROUNDS).actions
 
     open_actions = actions(policy)
     # Schedules may depend on the kind of budget; without one, they are those of the first accepted.
@@ -172,16 +173,16 @@ def check_horizon(policy: Policy, world: Environment) -> None:
     """The horizon is asked for where it is needed, kept where it is stated, ignored otherwise."""
     private = not isinstance(policy.privacy, NonPrivate)
     if policy.needs_horizon and private:
-        said = refuses(InvalidInput, lambda: policy.start(world.problem(None)))
+        said = refuses(InvalidInput, lambda: policy.rehearse(world.problem(None)))
         require(said is not None and "horizon" in said, policy, "a missing horizon is asked for")
     else:
         seed = run_seed(5, 0)
         runs = [
-            drive(policy.start(world.problem(horizon), seed=seed), world, seed, 100).actions
+            drive(policy.rehearse(world.problem(horizon), seed=seed), world, seed, 100).actions
             for horizon in (100, 5000, None)
         ]
         require(runs[0] == runs[1] == runs[2], policy, "the horizon must not change decisions")
-    learner = policy.start(world.problem(40), seed=1)
+    learner = policy.rehearse(world.problem(40), seed=1)
     if learner.guarantee.is_private and learner.guarantee.horizon is not None:
         for _ in range(40):
             learner.select(*_offers(world))
@@ -194,9 +195,9 @@ def check_horizon(policy: Policy, world: Environment) -> None:
 def check_save(policy: Policy, world: Environment) -> None:
     """A save continues to the same trajectory, once, and is the owner's only."""
     problem, seed = world.problem(ROUNDS), run_seed(6, 0)
-    whole = policy.start(problem, seed=seed)
+    whole = policy.rehearse(problem, seed=seed)
     drive(whole, world, seed, ROUNDS)
-    learner = policy.start(problem, seed=seed)
+    learner = policy.rehearse(problem, seed=seed)
     chance = Streams.of(seed).chance
     drive(learner, world, chance, ROUNDS // 2)
     with tempfile.TemporaryDirectory() as folder:
@@ -215,7 +216,7 @@ def check_save(policy: Policy, world: Environment) -> None:
 
 def check_memory(policy: Policy, world: Environment) -> None:
     """The state does not grow with the number of rounds."""
-    learner = policy.start(world.problem(ROUNDS), seed=1)
+    learner = policy.rehearse(world.problem(ROUNDS), seed=1)
     before = state_size(learner)
     drive(learner, world, run_seed(1, 0), ROUNDS)
     require(state_size(learner) <= before, policy, "memory must not grow with the rounds")
@@ -250,6 +251,21 @@ def check_replay(policy: Policy, world: Environment) -> None:
         require(long.private, policy, str(long))
 
 
+def check_local(policy: Policy, world: Environment) -> None:
+    """Server and people apart decide like the rehearsal; no broadcast makes a message cost more."""
+    if not isinstance(policy, LocalPolicy):
+        return
+    problem, seed = world.problem(ROUNDS), run_seed(8, 0)
+    joined = drive(policy.rehearse(problem, seed=seed), world, seed, ROUNDS)
+    apart = drive_apart(policy, world, seed, ROUNDS)
+    require(apart == joined.actions, policy, "server and people apart must decide like the rehearsal")
+    guarantee = policy.guarantee(problem)
+    if guarantee.is_private:
+        cost, limit = report_cost(policy, policy.problem_kind.example(48)), limit_of(guarantee.budget)
+        shown = f"a message costs {cost:.6g} of {limit:.6g} on some broadcast"
+        require(cost <= limit * (1.0 + 1e-9), policy, shown)
+
+
 def _offers(world: Environment) -> tuple[Any, ...]:
     """One offer of the world, as arguments of `select`."""
     from dpbandits.engine import implementation
@@ -270,6 +286,7 @@ CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (
     check_save,
     check_memory,
     check_replay,
+    check_local,
     check_beats_uniform,
 )
 

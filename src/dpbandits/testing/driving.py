@@ -8,7 +8,7 @@ import numpy as np
 from dpbandits import engine
 from dpbandits.engine import Streams, implementation
 from dpbandits.environments import Environment
-from dpbandits.policies import Learner, Policy
+from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server
 from dpbandits.simulation.run import play
 
 
@@ -42,6 +42,25 @@ def drive(
         totals = [totals[0] + (best - mean), totals[1] + income, totals[2] + best]
         actions.append(action if isinstance(action, int) else tuple(action))
     return Driven(actions, [float(total) for total in totals], state_bytes(learner))
+
+
+def drive_apart(
+    policy: LocalPolicy, world: Environment, seed: np.random.SeedSequence, rounds: int
+) -> list[Any]:
+    """The actions of people and a server who share nothing but bytes, on the chances of a rehearsal.
+
+    Only here do people share generators: a rehearsal draws all their noise from one.
+    """
+    problem, streams, state = world.problem(rounds), Streams.of(seed), world.world()
+    offer, pay = (implementation(verb, type(state)) for verb in ("offer", "pay"))
+    server, chance, actions = Server(policy, problem, streams), Streams.of(seed).chance, []
+    for _ in range(rounds):
+        person = Person(policy, problem, server.broadcast(), streams, seeded=True)
+        context = offer(state, chance)
+        action = person.select(*(() if context is None else (context,)))
+        server.receive(person.report(pay(state, context, action, chance)))
+        actions.append(action if isinstance(action, int) else tuple(action))
+    return actions
 
 
 def simulated_totals(

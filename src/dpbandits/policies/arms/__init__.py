@@ -9,6 +9,7 @@ from dpbandits.policies.arms.klucb import KLUCB
 from dpbandits.policies.arms.lazy_beta_thompson import LazyBetaThompson
 from dpbandits.policies.arms.lazy_thompson import LazyThompson
 from dpbandits.policies.arms.lazy_ucb import LazyUCB
+from dpbandits.policies.arms.local_ucb import LocalUCB
 from dpbandits.policies.arms.modified_thompson import ModifiedThompson
 from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
 from dpbandits.policies.arms.private_imed import PrivateIMED
@@ -31,6 +32,7 @@ __all__ = [
     "LazyBetaThompson",
     "LazyThompson",
     "LazyUCB",
+    "LocalUCB",
     "ModifiedThompson",
     "NoiseAwareIMED",
     "PrivateIMED",

@@ -1,0 +1,66 @@
+"""What one message of the local model costs, whatever the server broadcasts.
+
+`replay` plays whole streams with an honest server. But a person's protection must not rest on the
+server: so here every pair of extreme people reports on broadcasts that were made up.
+"""
+
+import copy
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dpbandits.audit.recording import ForcedNoise, Mismatch, RecordingExplore, RecordingNoise, Steer
+from dpbandits.audit.replay import draws_cost
+from dpbandits.engine import implementation, leaves
+from dpbandits.policies import LocalPolicy
+from dpbandits.problems import Problem
+
+# What every array of a made-up broadcast is filled with, whole numbers rounded.
+_MADE_UP = (0.0, 1e-6, 1.0, 3.0, 1e6)
+
+
+def report_cost(policy: LocalPolicy, problem: Problem, *, seed: int = 0) -> float:
+    """The largest cost of one message over all pairs of extreme people and made-up broadcasts.
+
+    Infinite where a message would differ under the same results of every draw.
+    """
+    honest, _ = policy.begin(problem)
+    broadcasts = [honest, *(_filled(honest, value) for value in _MADE_UP)]
+    people = problem.extreme_people()
+    return max(
+        _pair_cost(policy, honest, public, one, other, seed)
+        for public, one, other in product(broadcasts, people, people)
+    )
+
+
+def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: Any, seed: int) -> float:
+    recording = RecordingNoise(np.random.default_rng(seed), Steer())
+    sent = _report(honest, public, one, recording, seed)
+    forced = ForcedNoise(recording.draws)
+    try:
+        same = _report(honest, public, other, forced, seed) == sent
+    except Mismatch:
+        return math.inf
+    if not same or len(forced.draws) != len(recording.draws):
+        return math.inf
+    return draws_cost(list(zip(recording.draws, forced.draws, strict=True)), policy.privacy)
+
+
+def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> list[tuple[str, bytes]]:
+    """The bits of her message; her action is an honest one, since a made-up table may hold none."""
+    context, reward = person
+    state = type(public)
+    action = implementation("select", state)(copy.deepcopy(honest), context, RecordingExplore(seed))
+    message = implementation("report", state)(copy.deepcopy(public), context, action, reward, noise)
+    parts = map(np.asarray, message if isinstance(message, tuple) else (message,))
+    return [(part.dtype.str, part.tobytes()) for part in parts]
+
+
+def _filled(honest: Any, value: float) -> Any:
+    public = copy.deepcopy(honest)
+    for _, array in leaves(public):
+        if isinstance(array, np.ndarray):
+            array[...] = array.dtype.type(value)
+    return public

@@ -1,0 +1,1 @@
+"""Noise that is more than one draw of a generator: its calibration, and functions for verbs."""

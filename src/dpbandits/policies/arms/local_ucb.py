@@ -1,0 +1,190 @@
+r"""UCB on answers that people randomise themselves (Gajane, Urvoy & Kaufmann 2018; Ren et al. 2020)."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.errors import InvalidInput
+from dpbandits.mechanisms.randomized_response import debiased, heads, response_bias
+from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.local import LocalPolicy
+from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.arms import Arms, centred
+
+COIN, LAPLACE, NORMAL = 0, 1, 2
+# No generator gets further from the location than this many scales: 36.8 for Laplace, 13.7 for Gaussian.
+_REACH = 40.0
+
+
+class Public(NamedTuple):
+    """The means of what was reported, and how wide their confidence intervals are."""
+
+    round: NDArray[np.int64]  # (1,) messages so far
+    plays: NDArray[np.int64]  # n_i
+    total: NDArray[np.float64]  # Σ (estimate of r − ½)
+    mean: NDArray[np.float64]  # x_i
+    width: NDArray[np.float64]  # 1/√n_i
+    score: NDArray[np.float64]  # the index
+    kind: int  # of noise
+    bias: float  # c of the coin
+    scale: float  # of the other noises
+    spread: float  # √(2V)
+    tail: float  # b: the tail of Laplace noise
+    loglog: float
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> int:
+    """An arm nobody has reported on yet, then the largest index."""
+    level = math.log(public.round[0] + 1.0)
+    if public.loglog > 0.0:
+        level += public.loglog * math.log(max(level, 1.0))
+    radius, lift = public.spread * math.sqrt(level), public.tail * level
+    for arm in range(public.plays.size):
+        if public.plays[arm] == 0:
+            public.score[arm] = math.inf
+        else:
+            wide = float(public.width[arm])
+            public.score[arm] = public.mean[arm] + (radius + lift * wide) * wide
+    return largest(public.score, explore)
+
+
+@verb
+def report(public: Public, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
+    """The arm, and a coin or a noisy number about its reward."""
+    value = centred(reward)
+    if public.kind == COIN:
+        return action, float(noise.binomial(1, heads(value, public.bias)))
+    if public.kind == LAPLACE:
+        return action, noise.laplace(value, public.scale)
+    return action, noise.normal(value, public.scale)
+
+
+@verb
+def receive(public: Public, message: tuple[int, float]) -> None:
+    """Restate the mean of the arm it is about."""
+    arm, answer = message
+    if public.kind == COIN:
+        answer = debiased(answer, public.bias)
+    public.round[0] += 1
+    public.plays[arm] += 1
+    public.total[arm] += answer
+    public.mean[arm] = public.total[arm] / public.plays[arm] + 0.5
+    public.width[arm] = 1.0 / math.sqrt(public.plays[arm])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalUCB(LocalPolicy):
+    r"""Play the largest upper confidence bound of answers that people randomised themselves.
+
+    **Definition.** Arms nobody has reported on come first, at random. Then, after t messages, n_i of
+    them about arm i with mean estimate x_i, a person plays
+
+        argmax_i  x_i + √(2V f/n_i) + b f/n_i,    f = ln(t + 1) + k·ln ln(t + 1),
+
+    with k = `loglog` (3 in proofs, 0 in practice), ties broken at random, and sends the arm with
+
+    - `rewards="binary"`: a coin, 1 with probability ½ + c(r − ½), estimate ½ + (coin − ½)/c. For r ∈
+      {0, 1} this is the truth with probability p = (1 + c)/2 = e^ε/(1 + e^ε). V = 1/(4c²), b = 0.
+    - `rewards="bounded"`: r + Laplace(1/ε), V = ¼ + 2/ε², b = 1/ε; under μ-GDP r + N(0, 1/μ²),
+      V = ¼ + 1/μ², b = 0.
+
+    The server never sees a reward. A coin is one bit, without rounding error, and does for fractions as
+    well. Under ε-DP its V = ¼ + ¼/sinh²(ε/2) is always the smaller one; under μ-GDP Gaussian numbers are
+    better below about μ = 2.4, for 0/1 rewards too.
+    Without privacy the answers are the rewards (with "binary", fractions rounded at random).
+
+    **Guarantee.** Neighbours replace one reward. It is in one message, by one draw: a coin whose odds
+    change by at most the factor e^ε, or a number that moves by at most 1 under noise of scale 1/ε (or
+    1/μ). The arm follows from the broadcast and free randomness, and is not protected. So every message
+    is ε-DP (μ-GDP for p = Φ(μ/2)) whatever the server or the others do, and whatever is broadcast:
+    kind and scale of the noise come from the person's own recipe.
+
+    **Regret.** Each estimate is sub-gamma with variance V and tail b, so the bonus holds with
+    probability 1 − e^−f. For k = 3 the analysis of Garivier & Cappé (2011), with a quadratic divergence,
+    gives (2V + o(1)) Σ ln T/Δ_i for coins and Gaussian noise; for coins that is Σ ln T/(2 tanh²(ε/2) Δ_i),
+    of the order 1/ε² that no local policy can improve on (Gajane, Urvoy & Kaufmann 2018). Ren et al.
+    (2020) show the order for Laplace noise.
+
+    >>> policy, problem = LocalUCB(privacy=PureDP(1.0)), Arms(3)
+    >>> server = policy.start(problem)
+    >>> person = policy.person(problem, server.broadcast())
+    >>> person.select() in range(3)
+    True
+    >>> server.receive(person.report(1.0))
+    >>> server
+    <Server LocalUCB(privacy=PureDP(epsilon=1.0), ...) on Arms(horizon=None, arms=3), 1 messages>
+    """
+
+    problem_kind: ClassVar = Arms
+    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    paper: ClassVar[str] = "Gajane, Urvoy & Kaufmann 2018"
+
+    rewards: str = "binary"
+    loglog: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of(("binary", "bounded"), rewards=self.rewards)
+        checks.not_negative(loglog=self.loglog)
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Nothing reported yet."""
+        kind, bias, scale = self._noise()
+        variance = 0.25 / (bias * bias) + scale * scale * (2.0 if kind == LAPLACE else 1.0)
+        arms = problem.arms
+        public = Public(
+            round=np.zeros(1, np.int64),
+            plays=np.zeros(arms, np.int64),
+            total=np.zeros(arms),
+            mean=np.zeros(arms),
+            width=np.zeros(arms),
+            score=np.zeros(arms),
+            kind=kind,
+            bias=bias,
+            scale=scale,
+            spread=math.sqrt(2.0 * variance),
+            tail=scale if kind == LAPLACE else 0.0,
+            loglog=self.loglog,
+        )
+        return public, NoSecret()
+
+    def _noise(self) -> tuple[int, float, float]:
+        """Kind, bias of a coin, scale of the others."""
+        if self.rewards == "binary":
+            return COIN, response_bias(self.privacy), 0.0
+        if isinstance(self.privacy, GaussianDP):
+            return NORMAL, 1.0, gaussian_scale(1.0, self.privacy)
+        return LAPLACE, 1.0, laplace_scale(1.0, self.privacy)
+
+    def message(self, problem: Arms, content: Any) -> tuple[int, float]:
+        """An arm of the problem, and an answer that its noise can give."""
+        if not (isinstance(content, list) and len(content) == 2):
+            raise InvalidInput("expected the content of a message to be an arm and an answer")
+        arm, answer = content[0], checks.number("answer", content[1])
+        checks.integer(least=0, arm=arm)
+        if arm >= problem.arms:
+            raise InvalidInput(f"expected arm to be below {problem.arms}, got {arm}")
+        kind, _, scale = self._noise()
+        if kind == COIN:
+            checks.one_of((0.0, 1.0), answer=answer)
+        elif not abs(answer) <= 0.5 + _REACH * scale:
+            raise InvalidInput(f"expected answer within {_REACH:g} scales of a reward, got {answer:g}")
+        return arm, answer
+
+    def twin(self) -> "LocalUCB | None":
+        """The same index on the rewards themselves."""
+        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
+
+    def guarantee(self, problem: Arms) -> Guarantee:
+        """The budget itself, for every message."""
+        return Guarantee(
+            budget=self.privacy, unit=Unit.REWARD, trust=Trust.LOCAL, public=problem.public_facts()
+        )

@@ -1,0 +1,278 @@
+"""The local model: people randomise their own answers, so the server never holds raw data.
+
+    server = policy.start(problem)
+    person = policy.person(problem, server.broadcast())      # on her own device
+    action = person.select()
+    server.receive(person.report(reward))
+
+`Server` has no method that takes a context or a reward; `Person` sends one message and no more.
+"""
+
+import os
+import secrets
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from dpbandits.engine import Streams, implementation, is_paused, leaves
+from dpbandits.engine.streams import Seed
+from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
+from dpbandits.policies import messages
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems import Problem
+
+_TICKET = 32  # hexadecimal digits
+
+
+class Server:
+    """Tells everybody what is known so far, and learns from the messages that come back.
+
+    Many people may work on the same broadcast at once, and their messages may come in any order. A
+    message counts once: those that answer a broadcast more than `window` messages old are refused, and
+    younger ones are remembered by a random number each carries. Nobody is authenticated here: who may
+    send messages, and how many, is for the application to decide.
+
+    All it holds is public, so there is nothing to save: `policy.start(problem, broadcast=kept)` goes on
+    from any broadcast that was kept.
+    """
+
+    window: ClassVar[int] = 10_000
+
+    def __init__(self, policy: "LocalPolicy", problem: Problem, streams: Streams) -> None:
+        self.policy, self.problem = policy, problem
+        self.guarantee: Guarantee = policy.guarantee(problem)
+        self._public, self._secret = policy.begin(problem)
+        self._streams = streams  # for pauses only
+        self._receive = implementation("receive", type(self._public))
+        self._rounds = 0
+        self._oldest = 0  # the oldest broadcast that may be answered
+        self._tickets: set[str] = set()
+        self._order: deque[str] = deque()
+        self._busy = False
+        self._lock = threading.Lock()
+        self._last = self.guarantee.horizon if self.guarantee.is_private else None
+        self._pause()
+
+    def __repr__(self) -> str:
+        return f"<Server {self.policy!r} on {self.problem!r}, {self.rounds} messages>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise RoundError(
+            "a server is not copied: policy.start(problem, broadcast=server.broadcast()) starts another"
+        )
+
+    @property
+    def rounds(self) -> int:
+        """Messages received so far."""
+        return self._rounds
+
+    def broadcast(self) -> bytes:
+        """What a person needs to know to decide; it may be published."""
+        with self._lock:
+            self._refuse_if_unfit()
+            self._refuse_past_the_horizon()
+            state = messages.listed_state(self._public)
+            return messages.pack("broadcast", self.policy, self.problem, self._rounds, public=state)
+
+    def receive(self, message: bytes) -> None:
+        """Learn from one person's message; one that cannot be right is refused and changes nothing."""
+        record = messages.unpack("message", self.policy, self.problem, message, "ticket", "content")
+        content = self.policy.message(self.problem, record["content"])
+        ticket = _checked_ticket(record["ticket"])
+        with self._lock:
+            self._refuse_if_unfit()
+            self._refuse_past_the_horizon()
+            self._refuse_if_used(record["rounds"], ticket)
+            self._busy = True
+            self._tickets.add(ticket)
+            self._order.append(ticket)
+            if len(self._order) > self.window:
+                self._tickets.remove(self._order.popleft())
+            self._rounds += 1
+            self._receive(self._public, content)
+            self._pause()
+            self._busy = False
+
+    def _resume(self, broadcast: bytes) -> None:
+        record = messages.unpack("broadcast", self.policy, self.problem, broadcast, "public")
+        messages.fill(self._public, record["public"])
+        # Messages before it may have been counted: only those that answer it are new for sure.
+        self._rounds = self._oldest = record["rounds"]
+
+    def _pause(self) -> None:
+        if is_paused(self._public, self._rounds):
+            pause = implementation("pause", type(self._public))
+            pause(self._public, self._secret, self._streams.noise)
+
+    def _refuse_if_unfit(self) -> None:
+        if self._busy:
+            raise RoundError(
+                "an earlier receive() was cut short and may have done half its work; "
+                "start again from a broadcast that was kept"
+            )
+
+    def _refuse_past_the_horizon(self) -> None:
+        if self._last is not None and self._rounds >= self._last:
+            raise HorizonReached(
+                f"the guarantee covers {self._last:,} rounds and they are used up; "
+                "start a new server with a longer horizon"
+            )
+
+    def _refuse_if_used(self, answers: int, ticket: str) -> None:
+        if answers > self._rounds:
+            raise RoundError(
+                f"the message answers a broadcast after {answers:,} messages; "
+                f"{self._rounds:,} came so far"
+            )
+        if ticket in self._tickets:
+            raise RoundError("this message was received already: each counts once")
+        if answers < self._oldest or answers <= self._rounds - self.window:
+            raise RoundError(
+                f"the message answers a broadcast after {answers:,} messages, too old to tell "
+                f"whether it was received already; {self._rounds:,} came so far"
+            )
+
+
+class Person:
+    """One person's side, on her own device: she decides, randomises her answer, and sends it.
+
+    One round, one message: a second one would spend the budget again. Whether a message is sent must
+    not depend on the reward; `skip` makes one that says nothing and looks like any other.
+    """
+
+    def __init__(
+        self,
+        policy: "LocalPolicy",
+        problem: Problem,
+        broadcast: bytes,
+        streams: Streams,
+        *,
+        seeded: bool,
+    ) -> None:
+        self.policy, self.problem = policy, problem
+        self.guarantee: Guarantee = policy.guarantee(problem)
+        record = messages.unpack("broadcast", policy, problem, broadcast, "public")
+        last = self.guarantee.horizon if self.guarantee.is_private else None
+        if last is not None and record["rounds"] >= last:
+            raise HorizonReached(f"the guarantee covers {last:,} rounds and they are used up")
+        self._public, _ = policy.begin(problem)
+        messages.fill(self._public, record["public"])
+        self._answers: int = record["rounds"]
+        self._streams, self._seeded = streams, seeded
+        self._open: tuple[Any, Any] | None = None
+        self._begun = self._sent = False
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    def __repr__(self) -> str:
+        return f"<Person of {self.policy!r} on {self.problem!r}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivacyError("a person cannot be copied: both copies would use the same noise")
+
+    def select(self, *offered: Any) -> Any:
+        """Her action; `offered` is her context, where there is one. Neither is sent anywhere."""
+        context = self.problem.context(*offered)
+        with self._lock:
+            self._refuse_if_unfit()
+            if self._begun:
+                raise RoundError("this person has her action: report() its reward, or skip()")
+            self._begun = True
+            action = implementation("select", type(self._public))(
+                self._public, context, self._streams.explore
+            )
+            if isinstance(action, np.integer):
+                action = int(action)
+            elif isinstance(action, np.ndarray):
+                action = action.copy()
+            self._open = (context, action)
+        return action
+
+    def report(self, reward: Any) -> bytes:
+        """The message about her reward: the only thing that leaves her device."""
+        return self._message(reward, missing=False)
+
+    def skip(self) -> bytes:
+        """The message of a person without a usable reward, which says nothing about her."""
+        return self._message(self.problem.missing, missing=True)
+
+    def _message(self, reward: Any, *, missing: bool) -> bytes:
+        with self._lock:
+            self._refuse_if_unfit()
+            if self._open is None:
+                raise RoundError("this person has no action yet: call select() first")
+            value = reward if missing else self.problem.reward(reward)
+            self._sent = True  # before the draw: cut short or not, there is no second one
+            context, action = self._open
+            content = implementation("report", type(self._public))(
+                self._public, context, action, value, self._streams.noise
+            )
+            # Unseeded, not from her own generators: what is sent must tell nothing about their state.
+            size = _TICKET // 2
+            ticket = self._streams.chance.bytes(size).hex() if self._seeded else secrets.token_hex(size)
+            return messages.pack(
+                "message",
+                self.policy,
+                self.problem,
+                self._answers,
+                ticket=ticket,
+                content=messages.listed(content),
+            )
+
+    def _refuse_if_unfit(self) -> None:
+        if self._process != os.getpid():
+            raise PrivacyError("a person does not survive a fork: both copies would use the same noise")
+        if self._sent:
+            raise PrivacyError("this person has sent her message: a second would spend her budget again")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalPolicy(Policy):
+    """A policy of the local model: `start` gives the server, `person` each person's side.
+
+    Its verbs are `select` and `report`, which a person runs, and `receive`, which the server runs. The
+    kind and the scale of the noise in `report` are numbers of the state, never arrays: a broadcast
+    cannot change those.
+    """
+
+    abstract: ClassVar[bool] = True
+
+    def message(self, problem: Any, content: Any) -> Any:
+        """What `report` sent, from its JSON; whatever it could not have sent is refused."""
+        raise NotImplementedError
+
+    # Not a Learner, on purpose: nobody may hand a reward to the server.
+    def start(  # type: ignore[override]
+        self, problem: Problem, *, seed: Seed = None, broadcast: bytes | None = None
+    ) -> Server:
+        """A server on this problem, from the beginning or from where a broadcast left off."""
+        self.check(problem)
+        server = Server(self, problem, Streams.of(seed))
+        if broadcast is not None:
+            server._resume(broadcast)
+        return server
+
+    def person(self, problem: Problem, broadcast: bytes, *, seed: Seed = None) -> Person:
+        """One person's side; without a seed, on the operating system's randomness.
+
+        A seed is for tests: whoever knows it can undo the noise.
+        """
+        self.check(problem)
+        return Person(self, problem, broadcast, Streams.of(seed), seeded=seed is not None)
+
+    def check(self, problem: Problem) -> None:
+        """As for every policy; and the server must have nothing to hide."""
+        super().check(problem)
+        if any(True for _ in leaves(self.begin(problem)[1])):
+            raise InvalidInput(f"{type(self).__name__} keeps a secret on the server: not a local policy")
+
+
+def _checked_ticket(ticket: Any) -> str:
+    if not (
+        isinstance(ticket, str) and len(ticket) == _TICKET and set(ticket) <= set("0123456789abcdef")
+    ):
+        raise InvalidInput(f"expected the ticket of a message to be {_TICKET} hexadecimal digits")
+    return ticket

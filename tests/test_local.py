@@ -1,0 +1,573 @@
+"""The local model: people who trust nobody, a server with nothing to hide, one message each."""
+
+import copy
+import dataclasses
+import inspect
+import json
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import dpbandits as dpb
+from dpbandits.audit import replay, report_cost
+from dpbandits.audit.recording import ForcedNoise, RecordingNoise, Steer
+from dpbandits.engine import Noise, implementation, state_bytes, steps_of, verb
+from dpbandits.errors import (
+    BudgetNotAccepted,
+    DPBanditsError,
+    HorizonReached,
+    InvalidInput,
+    PrivacyError,
+    RoundError,
+)
+from dpbandits.mechanisms.randomized_response import (
+    debiased,
+    heads,
+    response_bias,
+    response_release,
+)
+from dpbandits.policies.arms import local_ucb
+from dpbandits.privacy.curves import pure_mu
+from dpbandits.testing import check_policy
+from faulty_policies import FaultyLocal
+
+ARMS = dpb.Arms(3)
+POLICIES = [
+    dpb.LocalUCB(privacy=privacy, rewards=rewards)
+    for privacy in (dpb.PureDP(0.5), dpb.GaussianDP(0.7))
+    for rewards in ("binary", "bounded")
+]
+POLICY = POLICIES[0]
+
+
+def message_to(server: dpb.Server, reward: float = 1.0, seed: int | None = None) -> bytes:
+    person = server.policy.person(server.problem, server.broadcast(), seed=seed)
+    person.select()
+    return person.report(reward)
+
+
+def served(policy: dpb.LocalPolicy = POLICY, rounds: int = 20) -> dpb.Server:
+    server = policy.start(ARMS)
+    for index in range(rounds):
+        server.receive(message_to(server, index % 2, seed=index))
+    return server
+
+
+# Randomized response
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1, 1.0, math.log(3.0), 5.0, 20.0, 27.0])
+def test_the_coin_is_exactly_as_private_as_asked(epsilon: float) -> None:
+    bias = response_bias(dpb.PureDP(epsilon))
+    p = heads(0.5, bias)
+    assert p == pytest.approx(math.exp(epsilon) / (1.0 + math.exp(epsilon)), rel=1e-12)
+    assert heads(-0.5, bias) == pytest.approx(1.0 - p, abs=1e-15)
+    held = response_release(bias).epsilon
+    assert held <= epsilon and held == pytest.approx(epsilon, rel=1e-3 if epsilon > 25 else 1e-6)
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.3, 1.0, 4.0])
+def test_under_gaussian_budgets_the_coin_is_right_as_often_as_the_best_guess(mu: float) -> None:
+    # Deciding between N(0, 1) and N(μ, 1) at μ/2 is right with probability Φ(μ/2).
+    bias = response_bias(dpb.GaussianDP(mu))
+    assert heads(0.5, bias) == pytest.approx(0.5 * (1.0 + math.erf(mu / 2.0 / math.sqrt(2.0))))
+    assert pure_mu(response_release(bias).epsilon) == pytest.approx(mu, rel=1e-9)
+
+
+def test_coins_by_brute_force_over_a_grid_of_values() -> None:
+    """Every pair of values and both answers: the worst log ratio is ε, reached at the ends only."""
+    bias, values = response_bias(dpb.PureDP(0.8)), np.linspace(-0.5, 0.5, 101)
+    chances = np.array([heads(value, bias) for value in values])
+    ratios = np.maximum(
+        np.abs(np.log(chances[:, None] / chances)),
+        np.abs(np.log((1 - chances[:, None]) / (1 - chances))),
+    )
+    assert ratios.max() == pytest.approx(0.8, rel=1e-12)
+    assert np.argwhere(ratios > 0.8 * (1 - 1e-9)).tolist() == [[0, 100], [100, 0]]
+    # And it is unbiased: the mean of the estimate over both answers is the value.
+    means = chances * debiased(1.0, bias) + (1 - chances) * debiased(0.0, bias)
+    np.testing.assert_allclose(means, values, atol=1e-12)
+
+
+def test_coins_at_the_ends_of_what_is_possible() -> None:
+    assert response_bias(dpb.NonPrivate()) == 1.0
+    for budget in (dpb.PureDP(1e12), dpb.GaussianDP(1e6)):
+        assert 0.0 < 1.0 - response_bias(budget) < 2.0**-38
+    with pytest.raises(BudgetNotAccepted, match="randomized response is calibrated"):
+        response_bias(dpb.ApproxDP(1.0, 1e-6))
+
+
+# The guarantee
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_replay_and_made_up_broadcasts_cost_the_budget_and_no_more(policy: dpb.LocalPolicy) -> None:
+    found, limit = replay(policy, rounds=16), policy.privacy.size
+    assert found.passed, str(found)
+    assert found.cost == pytest.approx(limit, rel=1e-9)
+    assert report_cost(policy, ARMS) == pytest.approx(limit, rel=1e-9)
+
+
+def test_messages_by_brute_force() -> None:
+    """The law of what really leaves the device, on two rewards: log ratios up to ε and not above.
+
+    40,000 messages of each; a log ratio has standard error 1/√(40,000·p(1−p))·√2 < 0.015, so 0.08 is
+    above five of them. The control, a policy at twice the budget, is outside.
+    """
+
+    def share(policy: dpb.LocalPolicy, reward: float) -> float:
+        public, _ = policy.begin(ARMS)
+        report, noise = implementation("report", type(public)), np.random.default_rng(5)
+        return float(np.mean([report(public, None, 0, reward, noise)[1] for _ in range(40_000)]))
+
+    for epsilon, private in ((0.5, True), (1.0, False)):
+        policy = dpb.LocalUCB(privacy=dpb.PureDP(epsilon))
+        one, other = share(policy, 1.0), share(policy, 0.0)
+        worst = max(abs(math.log(one / other)), abs(math.log((1 - one) / (1 - other))))
+        assert (abs(worst - 0.5) < 0.08) is private
+
+
+class TellsTheReward(FaultyLocal):
+    """The reward itself goes along, in a place the server does not look at."""
+
+    class state(local_ucb.Public): ...
+
+
+@verb
+def report_telling(
+    public: TellsTheReward.state, context: None, action: int, reward: float, noise: Noise
+) -> tuple[int, float, float]:
+    return (*local_ucb.report(public, context, action, reward, noise), reward)
+
+
+@verb
+def receive_telling(public: TellsTheReward.state, message: tuple[int, float, float]) -> None:
+    local_ucb.receive(public, message[:2])
+
+
+class DoubleReport(FaultyLocal):
+    """Two answers about one reward."""
+
+    class state(local_ucb.Public): ...
+
+
+@verb
+def report_double(
+    public: DoubleReport.state, context: None, action: int, reward: float, noise: Noise
+) -> tuple[int, float]:
+    local_ucb.report(public, context, action, reward, noise)
+    return local_ucb.report(public, context, action, reward, noise)
+
+
+class SilentWhenMissing(FaultyLocal):
+    """No coin is thrown without a reward."""
+
+    class state(local_ucb.Public): ...
+
+
+@verb
+def report_silent(
+    public: SilentWhenMissing.state, context: None, action: int, reward: float, noise: Noise
+) -> tuple[int, float]:
+    if reward != reward:
+        return action, 0.5
+    return local_ucb.report(public, context, action, reward, noise)
+
+
+@pytest.mark.parametrize("kind", [TellsTheReward, DoubleReport, SilentWhenMissing])
+def test_wrong_reports_are_caught(kind: type[FaultyLocal]) -> None:
+    policy = kind(privacy=dpb.PureDP(1.0))
+    assert not replay(policy, rounds=16).private
+    assert report_cost(policy, ARMS) > 1.01
+
+
+def test_bounded_rewards_conform_too() -> None:
+    check_policy(dpb.LocalUCB(privacy=dpb.PureDP(1.0), rewards="bounded"))
+
+
+def test_the_guarantee_says_who_is_trusted() -> None:
+    said = str(POLICY.guarantee(ARMS))
+    assert said.startswith("Every message a person sends is 0.5-DP under replacement of one reward")
+
+
+# The server
+
+
+def test_the_server_has_no_method_that_takes_a_context_or_a_reward() -> None:
+    methods = {name: method for name, method in inspect.getmembers(dpb.Server, inspect.isfunction)}
+    public = {name for name in methods if not name.startswith("_")}
+    assert public == {"broadcast", "receive"}
+    taken = {name for method in methods.values() for name in inspect.signature(method).parameters}
+    assert not {"context", "reward", "action", "offered"} & taken
+    assert inspect.signature(dpb.Server.receive).parameters.keys() == {"self", "message"}
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_with_the_same_messages_the_server_is_the_same_whoever_sent_them(
+    policy: dpb.LocalPolicy,
+) -> None:
+    """Two people with opposite rewards; the second one's draws are forced to the first one's results."""
+    one, other = policy.start(ARMS), policy.start(ARMS)
+    for index in range(30):
+        recorded = RecordingNoise(np.random.default_rng(index), Steer())
+        forced = ForcedNoise(recorded.draws)
+        for server, noise, reward in ((one, recorded, index % 2), (other, forced, 1 - index % 2)):
+            person = policy.person(ARMS, server.broadcast(), seed=index)
+            person._streams = person._streams._replace(noise=noise)
+            person.select()
+            server.receive(person.report(float(reward)))
+        assert recorded.draws[0].location != forced.draws[0].location
+    assert state_bytes(one._public) == state_bytes(other._public)
+    assert one.broadcast() == other.broadcast() and state_bytes(one._secret) == []
+
+
+def _altered(**changes: Any) -> Callable[[bytes], bytes]:
+    return lambda message: json.dumps(json.loads(message) | changes).encode()
+
+
+BAD_MESSAGES: dict[str, tuple[Any, str]] = {
+    "no bytes": (lambda _: 5, "expected a message as bytes, got int"),
+    "no JSON": (lambda _: b"\xff\x00", "not a message of dpbandits"),
+    "cut off": (lambda message: message[:-5], "not a message of dpbandits"),
+    "nested": (lambda _: b"[" * 100_000, "not a message of dpbandits"),
+    "a list": (lambda _: b"[1, 2]", "not a message of dpbandits"),
+    "a broadcast": (_altered(kind="broadcast"), "not a message of dpbandits"),
+    "a newer format": (_altered(format=2), "format 2 came; this version reads format 1"),
+    "another policy": (_altered(policy={"kind": "LocalUCB"}), "is for the policy"),
+    "another problem": (_altered(problem=dpb.Arms(4).to_dict()), "is for the problem"),
+    "more fields": (_altered(name="Ada"), "has the fields"),
+    "a round to come": (_altered(rounds=999), "after 999 messages; 20 came so far"),
+    "no round": (_altered(rounds=-1), "expected rounds to be a whole number >= 0"),
+    "no ticket": (_altered(ticket="x" * 32), "expected the ticket"),
+    "a long ticket": (_altered(ticket="0" * 33), "expected the ticket"),
+    "no content": (_altered(content=None), "an arm and an answer"),
+    "three parts": (_altered(content=[0, 1.0, 0.3]), "an arm and an answer"),
+    "no such arm": (_altered(content=[3, 1.0]), "expected arm to be below 3, got 3"),
+    "a negative arm": (_altered(content=[-1, 1.0]), "expected arm to be a whole number"),
+    "half an arm": (_altered(content=[0.5, 1.0]), "expected arm to be a whole number"),
+    "a yes": (_altered(content=[0, True]), "expected answer to be a number"),
+    "not a coin": (_altered(content=[0, 0.5]), "expected answer to be one of 0.0, 1.0"),
+    "NaN": (lambda message: message.replace(b"1.0]", b"NaN]"), "NaN is no number"),
+    "infinite": (_altered(content=[0, 10**400]), "expected answer to be one of"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "said"), BAD_MESSAGES.values(), ids=BAD_MESSAGES)
+def test_a_message_that_cannot_be_right_is_refused_and_changes_nothing(spoil: Any, said: str) -> None:
+    server = served()
+    # A person whose coin says 1, so that the spoilt bytes are known.
+    good = next(m for m in (message_to(server) for _ in range(200)) if m.endswith(b"1.0]}"))
+    before = server.broadcast()
+    with pytest.raises(DPBanditsError, match=said.replace("[", r"\[")):
+        server.receive(spoil(good))
+    assert server.broadcast() == before and server.rounds == 20
+    server.receive(good)
+    assert server.rounds == 21
+
+
+@pytest.mark.parametrize("answer", [41.0 * 2.0, -1e300, 10**400])
+def test_a_number_that_the_noise_cannot_reach_is_refused(answer: float) -> None:
+    server = served(dpb.LocalUCB(privacy=dpb.PureDP(0.5), rewards="bounded"))
+    with pytest.raises(InvalidInput, match="within 40 scales"):
+        server.receive(_altered(content=[0, answer])(message_to(server)))
+    server.receive(_altered(content=[0, 79.0])(message_to(server)))
+
+
+def test_a_message_counts_once_in_any_order() -> None:
+    server = served()
+    waiting = [message_to(server, index % 2) for index in range(10)]
+    for message in reversed(waiting):
+        server.receive(message)
+    before = server.broadcast()
+    for message in waiting:
+        with pytest.raises(RoundError, match="was received already"):
+            server.receive(message)
+    assert server.broadcast() == before and server.rounds == 30
+
+
+def test_what_is_too_old_to_be_remembered_is_refused_and_memory_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dpb.Server, "window", 8)
+    server = served(rounds=3)
+    used, late = message_to(server), message_to(server)
+    server.receive(used)
+    refused = set()
+    for index in range(30):
+        for message in (used,) if index < 6 else (used, late):
+            try:
+                server.receive(message)
+            except RoundError as error:
+                refused.add(str(error).split(",")[0].split(":")[0])
+            else:
+                assert message is late and index == 6, "only the late one, and once"
+        server.receive(message_to(server))
+        assert len(server._tickets) == len(server._order) <= 8
+    assert len(refused) == 2  # known, then too old
+
+
+def test_a_server_goes_on_from_a_broadcast() -> None:
+    server = served()
+    kept = server.broadcast()
+    answered = message_to(server)
+    again = POLICY.start(ARMS, broadcast=kept)
+    assert again.rounds == 20 and again.broadcast() == kept
+    for one in (server, again):
+        one.receive(answered)
+    assert again.broadcast() == server.broadcast()
+    # Older ones may have been counted before it was kept.
+    with pytest.raises(RoundError, match="too old to tell"):
+        POLICY.start(ARMS, broadcast=server.broadcast()).receive(message_to(POLICY.start(ARMS)))
+    for clone in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(RoundError, match=r"broadcast=server.broadcast\(\)"):
+            clone(server)
+
+
+def test_a_receive_that_was_cut_short_ends_the_server() -> None:
+    server = served()
+    message, receive = message_to(server), server._receive
+
+    def interrupt(*arguments: Any) -> None:
+        receive(*arguments)
+        raise KeyboardInterrupt
+
+    server._receive = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        server.receive(message)
+    server._receive = receive
+    for call in (server.broadcast, lambda: server.receive(message)):
+        with pytest.raises(RoundError, match="was cut short"):
+            call()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ending(dpb.LocalUCB):
+    """A local policy whose guarantee ends."""
+
+    def guarantee(self, problem: dpb.Arms) -> dpb.Guarantee:
+        return dataclasses.replace(super().guarantee(problem), horizon=problem.horizon)
+
+
+def test_nothing_happens_past_the_horizon() -> None:
+    policy, problem = Ending(privacy=dpb.PureDP(1.0)), dpb.Arms(3, horizon=4)
+    server = policy.start(problem)
+    spare = message_to(server)
+    for _ in range(4):
+        last = server.broadcast()
+        server.receive(message_to(server))
+    for call in (server.broadcast, lambda: server.receive(spare)):
+        with pytest.raises(HorizonReached, match="covers 4 rounds"):
+            call()
+    forged = json.dumps(json.loads(last) | {"rounds": 4}).encode()
+    with pytest.raises(HorizonReached):
+        policy.person(problem, forged)
+
+
+# The person
+
+
+def test_order_of_calls_of_a_person() -> None:
+    person = POLICY.person(ARMS, POLICY.start(ARMS).broadcast())
+    for early in (lambda: person.report(1.0), person.skip):
+        with pytest.raises(RoundError, match=r"call select\(\) first"):
+            early()
+    with pytest.raises(InvalidInput, match="takes no context"):
+        person.select([1.0])
+    assert person.select() in range(3)
+    with pytest.raises(RoundError, match="has her action"):
+        person.select()
+    for wrong in (math.nan, "a", None):
+        with pytest.raises(InvalidInput, match="expected reward to be a number"):
+            person.report(wrong)
+    person.report(1.0)
+    for second in (lambda: person.report(1.0), person.skip, person.select):
+        with pytest.raises(PrivacyError, match="has sent her message"):
+            second()
+
+
+def test_a_report_that_was_cut_short_is_not_drawn_again() -> None:
+    person = POLICY.person(ARMS, POLICY.start(ARMS).broadcast())
+    person.select()
+
+    class Interrupted:
+        def binomial(self, n: int, p: float) -> int:
+            raise KeyboardInterrupt
+
+    person._streams = person._streams._replace(noise=Interrupted())  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        person.report(1.0)
+    with pytest.raises(PrivacyError, match="has sent her message"):
+        person.report(1.0)
+
+
+def test_a_skipped_message_looks_like_any_other() -> None:
+    server, seen = POLICY.start(ARMS), set()
+    for _ in range(60):  # a fair coin shows one side only with probability 2⁻⁵⁹
+        person = POLICY.person(ARMS, server.broadcast())
+        person.select()
+        record = json.loads(person.skip())
+        assert record.keys() == json.loads(message_to(server)).keys()
+        seen.add(record["content"][1])
+    assert seen == {0.0, 1.0}
+
+
+def test_people_draw_from_the_operating_system_unless_seeded() -> None:
+    server = dpb.LocalUCB(privacy=dpb.PureDP(1.0), rewards="bounded").start(ARMS)
+    assert message_to(server, seed=3) == message_to(server, seed=3)
+    free = [json.loads(message_to(server)) for _ in range(20)]
+    assert len({record["ticket"] for record in free}) == 20
+    assert len({record["content"][1] for record in free}) == 20
+
+
+def test_a_person_cannot_be_copied_pickled_forked_or_read() -> None:
+    person = POLICY.person(ARMS, POLICY.start(ARMS).broadcast())
+    for clone in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(PrivacyError, match="cannot be copied"):
+            clone(person)
+    assert repr(person) == f"<Person of {POLICY!r} on {ARMS!r}>"
+    person._process -= 1  # as in the child of a fork
+    with pytest.raises(PrivacyError, match="does not survive a fork"):
+        person.select()
+
+
+def _public(**changes: Any) -> Callable[[bytes], bytes]:
+    def alter(broadcast: bytes) -> bytes:
+        record = json.loads(broadcast)
+        return json.dumps(record | {"public": record["public"] | changes}).encode()
+
+    return alter
+
+
+BAD_BROADCASTS: dict[str, tuple[Any, str]] = {
+    "a message": (_altered(kind="message"), "not a broadcast"),
+    "another budget": (
+        _altered(policy=dpb.LocalUCB(privacy=dpb.PureDP(50.0)).to_dict()),
+        "is for the policy",
+    ),
+    "less noise": (_public(bias=1.0), "the broadcast says bias = 1.0, the recipe gives 0.2449"),
+    "another noise": (_public(kind=1), "the broadcast says kind = 1"),
+    "one arm too few": (_public(mean=[0.5, 0.5]), "expected mean of the broadcast"),
+    "ragged": (_public(mean=[0.5, [0.5], 1.0]), "expected mean of the broadcast"),
+    "words": (_public(mean=["a", "b", "c"]), "expected mean of the broadcast"),
+    "half plays": (_public(plays=[0.5, 1, 1]), "expected plays of the broadcast"),
+    "huge plays": (_public(plays=[2**70, 1, 1]), "expected plays of the broadcast"),
+    "endless": (lambda b: b.replace(b'"mean": [0.0', b'"mean": [1e999'), "to be finite"),
+    "more": (_public(gift=[1.0]), "expected the broadcast to state"),
+    "nothing": (_altered(public=None), "expected the broadcast to state"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "said"), BAD_BROADCASTS.values(), ids=BAD_BROADCASTS)
+def test_a_broadcast_that_cannot_be_right_is_refused(spoil: Any, said: str) -> None:
+    good = POLICY.start(ARMS).broadcast()
+    POLICY.person(ARMS, good)
+    with pytest.raises(InvalidInput, match=said):
+        POLICY.person(ARMS, spoil(good))
+    with pytest.raises(InvalidInput, match=said):
+        POLICY.start(ARMS, broadcast=spoil(good))
+
+
+def test_other_problems_and_policies_with_secrets_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="is for Arms"):
+        POLICY.start("three arms")  # type: ignore[arg-type]
+
+    class Hoards(dpb.LocalUCB):
+        def begin(self, problem: dpb.Arms) -> tuple[Any, Any]:
+            return super().begin(problem)[0], local_ucb.Public(*super().begin(problem)[0])
+
+    with pytest.raises(InvalidInput, match="keeps a secret on the server"):
+        Hoards(privacy=dpb.PureDP(1.0)).start(ARMS)
+
+
+def test_a_policy_has_the_verbs_of_one_model() -> None:
+    class Mixed(NamedTuple):
+        x: Any
+
+    for name, given in (
+        ("select", "public, context, explore"),
+        ("report", "public, context, action, reward, noise"),
+        ("receive", "public, message"),
+        ("observe", "public, secret, context, action, reward"),
+    ):
+        made: dict[str, Any] = {"__name__": __name__}
+        exec(f"def {name}({given}): ...", made)
+        made[name].__annotations__["public"] = Mixed
+        verb(made[name])
+    with pytest.raises(TypeError, match="Mixed has verbs of both models"):
+        steps_of(Mixed)
+
+
+# LocalUCB
+
+
+def test_the_index_by_hand() -> None:
+    policy = dpb.LocalUCB(privacy=dpb.PureDP(2.0), rewards="bounded", loglog=3.0)
+    public, _ = policy.begin(ARMS)
+    receive, select = (implementation(name, type(public)) for name in ("receive", "select"))
+    for message in ((0, 0.25), (0, -0.75), (1, 1.0), (2, -0.5)):
+        receive(public, message)
+    np.testing.assert_array_equal(public.mean, [0.25, 1.5, 0.0])
+    level = math.log(5.0) + 3.0 * math.log(math.log(5.0))
+    bonus = [math.sqrt(2 * (0.25 + 2 / 4) * level / n) + level / 2 / n for n in (2, 1, 1)]
+    assert select(public, None, np.random.default_rng(0)) == 1
+    np.testing.assert_allclose(public.score, np.add([0.25, 1.5, 0.0], bonus), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("privacy", "rewards", "variance"),
+    [
+        (dpb.PureDP(math.log(3.0)), "binary", 1.0),  # c = ½
+        (dpb.PureDP(0.5), "bounded", 8.25),
+        (dpb.GaussianDP(0.5), "bounded", 4.25),
+        (dpb.NonPrivate(), "binary", 0.25),
+        (dpb.NonPrivate(), "bounded", 0.25),
+    ],
+)
+def test_variances(privacy: dpb.Budget, rewards: str, variance: float) -> None:
+    public, _ = dpb.LocalUCB(privacy=privacy, rewards=rewards).begin(ARMS)
+    assert public.spread == pytest.approx(math.sqrt(2.0 * variance))
+
+
+@pytest.mark.parametrize("rewards", ["binary", "bounded"])
+def test_without_noise_it_is_the_textbook_index(rewards: str) -> None:
+    learner = dpb.LocalUCB(privacy=dpb.NonPrivate(), rewards=rewards).rehearse(ARMS, seed=2)
+    rng, sums, counts = np.random.default_rng(3), np.zeros(3), np.zeros(3)
+    for done in range(400):
+        arm = learner.select()
+        if counts.min() > 0:
+            score = sums / counts + np.sqrt(np.log(done + 1) / (2 * counts))
+            assert score[arm] >= score.max() - 1e-8
+        else:
+            assert counts[arm] == 0
+        reward = float(rng.random() < (0.2, 0.5, 0.8)[arm])
+        learner.update(arm, reward)
+        sums[arm] += reward
+        counts[arm] += 1
+    assert counts[2] > 200
+
+
+def test_people_of_the_first_broadcast_spread_over_the_arms() -> None:
+    first = POLICY.start(ARMS).broadcast()
+    chosen = {POLICY.person(ARMS, first, seed=seed).select() for seed in range(40)}
+    assert chosen == {0, 1, 2}
+
+
+def test_the_confidence_bound_holds_as_often_as_it_says() -> None:
+    """P(mean − x > bonus) ≤ e^−f: at f = 3 that is 0.0498; over 20,000 means a share above 0.06 has
+    probability below 10⁻⁹. Coins and Laplace numbers about a fair reward, 30 to a mean.
+    """
+    f, n, rng = 3.0, 30, np.random.default_rng(0)
+    for rewards in ("binary", "bounded"):
+        public, _ = dpb.LocalUCB(privacy=dpb.PureDP(1.0), rewards=rewards).begin(ARMS)
+        drawn = (rng.random((20_000, n)) < 0.5) - 0.5
+        if rewards == "binary":
+            answers = debiased(rng.binomial(1, heads(drawn, public.bias)), public.bias)
+        else:
+            answers = rng.laplace(drawn, public.scale)
+        bonus = public.spread * math.sqrt(f / n) + public.tail * f / n
+        missed = float(np.mean(-answers.mean(1) > bonus))
+        assert 1e-4 < missed <= 0.06  # and is not vacuous
