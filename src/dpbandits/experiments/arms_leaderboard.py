@@ -114,14 +114,9 @@ class ArmsLeaderboard(Figure):
                 means = [traces[f"{i}, {budget}"].regret(policy)[:, -1].mean() for i in INSTANCES]
                 style = line_style(index) | {"linestyle": "none"}
                 best = policy == recommend(Arms(5), budget).policy.name()
-                axes.plot(
-                    list(INSTANCES),
-                    means,
-                    marker="D" if best else "o",
-                    ms=9 if best else 5,
-                    label=policy,
-                    **style,
-                )
+                shape = "D" if best else "os^"[index // 7 % 3]
+                size = 10 if best else 5
+                axes.plot(list(INSTANCES), means, marker=shape, ms=size, label=policy, **style)
             axes.set_yscale("log")
             axes.set_title(f"{budget}, T = 10⁵")
             axes.set_ylabel("mean regret")

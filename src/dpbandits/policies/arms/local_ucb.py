@@ -109,7 +109,7 @@ class LocalUCB(LocalPolicy):
 
     **Regret.** Each estimate is sub-gamma with variance V and tail b, so the bonus holds with
     probability 1 − e^−f. For k = 3 the analysis of Garivier & Cappé (2011), with a quadratic divergence,
-    gives (2V + o(1)) Σ ln T/Δ_i for coins and Gaussian noise; for coins that is Σ ln T/(2 tanh²(ε/2) Δ_i),
+    gives (2V + o(1)) Σ ln T/Δ_i for coins and Gaussian noise: for coins Σ ln T/(2 tanh²(ε/2) Δ_i),
     of the order 1/ε² that no local policy can improve on (Gajane, Urvoy & Kaufmann 2018). Ren et al.
     (2020) show the order for Laplace noise.
 
