@@ -23,7 +23,7 @@ from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, 
 from dpbandits.engine.cache import cache_home
 from dpbandits.environments import Environment
 from dpbandits.errors import InvalidInput
-from dpbandits.policies import Policy, policy_kinds
+from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.reports.html import Page
 from dpbandits.simulation import Trace, simulate
@@ -34,7 +34,7 @@ def compare(
     policies: list[str] = typer.Argument(
         None,
         help="Names from `dpbandits list`, options after a colon: modified-thompson:prepulls=2000. "
-        "Without any: all that accept the budget.",
+        "Without any: all that accept the budget and trust the server.",
     ),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
     env: str = typer.Option("bernoulli", help="bernoulli or exponential"),
@@ -86,7 +86,9 @@ def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -
         names = [
             name
             for name, policy_kind in policy_kinds().items()
-            if policy_kind.problem_kind is kind and isinstance(wanted, policy_kind.accepts)
+            if policy_kind.problem_kind is kind
+            and isinstance(wanted, policy_kind.accepts)
+            and not issubclass(policy_kind, LocalPolicy)  # another trust: asked for by name
         ]
     if not names:
         raise InvalidInput(f"no policy for {kind.__name__} accepts {wanted}; see `dpbandits list`")

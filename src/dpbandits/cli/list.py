@@ -3,7 +3,7 @@
 from typing import Any
 
 from dpbandits.cli.output import JSON, console, print_json, print_rows
-from dpbandits.policies import Policy, policy_kinds
+from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 
 
 def row(name: str, kind: type[Policy]) -> dict[str, Any]:
@@ -12,6 +12,7 @@ def row(name: str, kind: type[Policy]) -> dict[str, Any]:
         "policy": name,
         "problem": kind.problem_kind.__name__,
         "privacy": [budget.symbol for budget in kind.accepts],
+        "trust": "local" if issubclass(kind, LocalPolicy) else "central",
         "horizon": "needed" if kind.needs_horizon else "any",
         "guarantee": kind.status,
         "paper": kind.paper,
