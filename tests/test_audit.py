@@ -68,8 +68,8 @@ def test_every_broken_policy_prints_the_guarantee_it_does_not_deliver() -> None:
         assert kind.__name__ not in str(Recipe.__subclasses__()) and kind.__doc__
 
 
-@pytest.mark.parametrize("horizon", [31, 32, 33, 48])
-@pytest.mark.parametrize("prepulls", [None, 0, 1, 5])
+@pytest.mark.parametrize("horizon", [31, 32, 33])
+@pytest.mark.parametrize("prepulls", [None, 0, 1])
 def test_real_policies_reach_their_budget_and_keep_it(horizon: int, prepulls: int | None) -> None:
     policy = dpb.ModifiedThompson(privacy=BUDGET, prepulls=prepulls)
     found = replay(policy, dpb.Arms(3, horizon=horizon))

@@ -117,8 +117,8 @@ def replay(
     for name, stream in _streams(people, length, seed, thorough):
         for steer in _steers(policy, problem, stream, seed, thorough):
             record = _record(policy, problem, stream, steer, seed)
-            # Where results are pushed, the two ends are enough; the rest is for the clipping.
-            others = people if steer == Steer() else people[:2]
+            # All sorts of people once, for the clipping; otherwise the two ends are what costs most.
+            others = people if (name, steer) == ("mixed", Steer()) else people[:2]
             for position, person in _replacements(stream, others, seed, thorough):
                 tried += 1
                 story = f"{name}, {steer}, round {position + 1} becomes {person[1]}"

@@ -37,7 +37,7 @@ def example_environment(problem_kind: type[Problem]) -> Environment:
 def example_policies(kind: type[Policy]) -> list[Policy]:
     """The policy at the kinds of budget that it accepts, everything else at its default.
 
-    zCDP and Rényi budgets are met by the same calibration as (ε, δ) ones and are left out.
+    (ε, δ), zCDP and Rényi budgets are met by the same calibration as μ ones, and are left out.
     """
-    left_out = {ZeroConcentratedDP, RenyiDP}
+    left_out = {ApproxDP, ZeroConcentratedDP, RenyiDP} if GaussianDP in kind.accepts else set()
     return [kind(privacy=example_budget(one)) for one in kind.accepts if one not in left_out]
