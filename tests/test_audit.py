@@ -14,6 +14,7 @@ from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNois
 from dpbandits.audit.replay import _draw_cost
 from dpbandits.errors import AuditError
 from dpbandits.recipes import Recipe
+from dpbandits.sums.binary_tree import start_tree
 from epoch_greedy import epoch_greedy
 from leaky_policies import LEAKY, LEAKY_FOR_SIX_ARMS
 
@@ -47,12 +48,11 @@ def test_a_broken_thompson_is_caught_with_any_prepulls(kind: Any, prepulls: int)
 def test_a_broken_tree_is_caught_where_the_real_one_spends_its_budget(
     kind: Any, budget: dpb.Budget
 ) -> None:
-    # Trees of 15 leaves, and of 16 of which one arm cannot have all.
-    for horizon, reached in ((18, True), (19, False)):
+    # Trees of 15 and of 16 leaves; the streams go on past the horizon, so that both fill up.
+    for horizon in (18, 19):
         problem = dpb.Arms(3, horizon=horizon)
-        real = replay(dpb.TreeUCB(privacy=budget, confidence="chernoff"), problem)
-        assert real.private and real.passed == reached
-        assert not replay(kind(privacy=budget), problem).private or not reached
+        assert replay(dpb.TreeUCB(privacy=budget, confidence="chernoff"), problem).passed
+        assert not replay(kind(privacy=budget), problem).private
 
 
 def assert_caught(policy: dpb.Policy) -> None:
@@ -131,6 +131,35 @@ def test_a_leak_of_later_arms_needs_a_larger_problem() -> None:
     policy, problem = LEAKY_FOR_SIX_ARMS
     assert replay(policy, dpb.Arms(3)).private
     assert not replay(policy, problem, rounds=120, thorough=False).private
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NeverRestarts(dpb.TreeUCB):
+    """A tree that goes on past the leaves it was calibrated for, in place of a fresh one."""
+
+    abstract = True
+
+    def begin(self, problem: dpb.Arms) -> Any:
+        public, _ = super().begin(problem)
+        tree, leaves = start_tree(problem.arms, 1, 1.0, self.privacy, leaves=2**20)
+        tree = tree._replace(inner=public.tree.inner, root=public.tree.root)
+        return public._replace(tree=tree), leaves
+
+
+def test_a_tree_that_outgrows_its_levels_is_caught_past_the_horizon() -> None:
+    policy, problem = (
+        NeverRestarts(privacy=dpb.PureDP(1.0), confidence="chernoff"),
+        dpb.Arms(2, horizon=9),
+    )
+    found = replay(policy, problem, rounds=60)
+    assert not found.private and found.cost > 1.05
+    assert replay(dpb.TreeUCB(privacy=dpb.PureDP(1.0), confidence="chernoff"), problem, rounds=60).passed
+
+
+def test_a_budget_too_large_for_a_number_does_not_pass_for_none() -> None:
+    for kind in (dpb.PrivateIMED, dpb.PrivateKLUCB, dpb.AdaptiveUCB, dpb.AdaptiveKLUCB):
+        with pytest.raises(dpb.errors.InvalidInput):
+            kind(privacy=dpb.GaussianDP(1e200)).start(dpb.Arms(2))
 
 
 def test_forced_noise_notices_every_difference() -> None:

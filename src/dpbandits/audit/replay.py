@@ -100,16 +100,16 @@ def replay(
 ) -> Replay:
     """Replay a policy on neighbours of streams of extreme people, or until one costs too much.
 
-    `rounds` is the length of the streams; the problem's horizon, where it has one, decides instead, so
-    that the whole budget is spent. A thorough replay tries every position, several streams, and steers
-    each of the first numbers drawn in a round; otherwise 20 positions of one mixed stream are tried,
-    which suits long streams.
+    `rounds` is the length of the streams; where the guarantee ends at a horizon, that is, so that the
+    whole budget is spent. Where it claims not to, streams go on past a declared horizon. A thorough
+    replay tries every position, several streams, and steers each of the first numbers drawn in a round;
+    otherwise 20 positions of one mixed stream are tried, which suits long streams.
     """
     problem = problem or policy.problem_kind.example(rounds)
     guarantee = policy.guarantee(problem)
     if not guarantee.is_private:
         raise AuditError(f"nothing to audit: {guarantee}")
-    length = problem.horizon or rounds
+    length = guarantee.horizon or max(rounds, problem.horizon or 0)
     # Her own action is seen by nobody else there.
     exempt = guarantee.trust in (Trust.JOINT, Trust.LOCAL)
     limit, people = limit_of(guarantee.budget), problem.extreme_people()

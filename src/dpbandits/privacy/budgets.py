@@ -23,8 +23,8 @@ ROUNDING = 1e-9
 
 def rounded_up(value: float) -> str:
     """Four digits, rounded up, so that what is printed is never better than what is held."""
-    if value == 0.0 or math.isinf(value):
-        return f"{value:g}"
+    if value < 1e-300 or math.isinf(value):
+        return f"{value:.4g}"
     step = 10.0 ** (math.floor(math.log10(value)) - 3)
     return f"{math.ceil(value / step * (1.0 - ROUNDING)) * step:.4g}"
 

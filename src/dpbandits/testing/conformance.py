@@ -249,6 +249,9 @@ def check_replay(policy: Policy, world: Environment) -> None:
         # And as it is, on a longer stream and a larger problem: private, if not at its worst there.
         long = replay(policy, policy.problem_kind.example(300, size=6), thorough=False)
         require(long.private, policy, str(long))
+        # Past a horizon that was declared, where the guarantee is said not to end there.
+        past = replay(policy.small(), policy.problem_kind.example(12), rounds=60, thorough=False)
+        require(past.private, policy, str(past))
 
 
 def check_local(policy: Policy, world: Environment) -> None:

@@ -114,7 +114,8 @@ class BatchedIndex(Policy):
 
     def _begin(self, problem: Arms, first_batch: int, ratio: float, alpha: float) -> tuple[Any, Any]:
         arms, epsilon = problem.arms, laplace_epsilon(self.privacy)
-        budget: Budget = NonPrivate() if math.isinf(epsilon) else PureDP(epsilon)
+        # By kind, not by size: a budget too large for an ε must not pass for none.
+        budget: Budget = self.privacy if isinstance(self.privacy, NonPrivate) else PureDP(epsilon)
         batches, buffers = start_batches(arms, 1, 1.0, budget, cumulative=False)
         public = self.state(
             clock=start_clock(),

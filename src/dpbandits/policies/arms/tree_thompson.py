@@ -245,6 +245,7 @@ class TreeThompson(Policy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one release of the gap phase or of one tree, for any number of rounds."""
+        self.check(problem)
         tight = self.split == "tight"
         return Guarantee(
             budget=self.privacy if tight else self.per_release(problem).within(self.privacy),

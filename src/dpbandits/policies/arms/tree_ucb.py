@@ -179,6 +179,7 @@ class TreeUCB(Policy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one tree, for any number of rounds."""
+        self.check(problem)
         tight = self.split == "tight"
         return Guarantee(
             budget=self.privacy if tight else self.per_tree(problem).within(self.privacy),
