@@ -1,7 +1,7 @@
 """The base of every policy: a frozen recipe that can be started on a problem."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpbandits.engine.streams import Seed, Streams
@@ -55,8 +55,10 @@ class Policy(Recipe):
         return None
 
     def twin(self) -> "Policy | None":
-        """The same algorithm without privacy, where there is one."""
-        return None
+        """The same algorithm without privacy: this recipe without noise, unless a simpler one exists."""
+        if isinstance(self.privacy, NonPrivate) or NonPrivate not in self.accepts:
+            return None
+        return replace(self, privacy=NonPrivate())
 
     def small(self) -> "Policy":
         """The same policy with batches and blocks so short that a replay goes through several."""

@@ -5,7 +5,7 @@ the argument for their privacy. Each brings a state class of its own with a `sel
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -137,7 +137,3 @@ class BatchedIndex(Policy):
         return Guarantee(
             budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
         )
-
-    def twin(self) -> Policy | None:
-        """The same batches without noise."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())

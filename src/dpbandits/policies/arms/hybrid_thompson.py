@@ -1,7 +1,7 @@
 r"""Thompson sampling on sums of the hybrid mechanism (Hu & Hegde 2022, DP-TS)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -127,7 +127,3 @@ class HybridThompson(Policy):
         return Guarantee(
             budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
         )
-
-    def twin(self) -> Policy | None:
-        """The same on exact sums."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())

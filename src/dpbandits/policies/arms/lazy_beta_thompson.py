@@ -1,7 +1,7 @@
 r"""Beta Thompson sampling on doubling batches that forget (Hu & Hegde 2022, Lazy-DP-TS)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,10 +77,6 @@ class LazyBetaThompson(Policy):
         """Every arm's first batch open."""
         public, buffers = lazy_ucb.begin(problem.arms, self.privacy)
         return Public(*public), buffers
-
-    def twin(self) -> "LazyBetaThompson | None":
-        """The same batches without noise, the posteriors not raised."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -142,10 +142,6 @@ class LazyThompson(Policy):
         )
         return public, buffers
 
-    def twin(self) -> "LazyThompson | None":
-        """The same without noise."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
-
     def small(self) -> "LazyThompson":
         """Batches of two and blocks of three."""
         return replace(self, first_batch=2, growth=0.25, block=3)

@@ -1,7 +1,7 @@
 r"""UCB on doubling batches that forget (Hu, Huang & Mehta 2021, Anytime-Lazy-UCB)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -133,10 +133,6 @@ class LazyUCB(Policy):
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Every arm's first batch open."""
         return begin(problem.arms, self.privacy)
-
-    def twin(self) -> "LazyUCB | None":
-        """The same batches without noise and without its bonus."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

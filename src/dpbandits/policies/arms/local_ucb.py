@@ -1,7 +1,7 @@
 r"""UCB on answers that people randomise themselves (Gajane, Urvoy & Kaufmann 2018; Ren et al. 2020)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -178,10 +178,6 @@ class LocalUCB(LocalPolicy):
         elif not abs(answer) <= 0.5 + _REACH * scale:
             raise InvalidInput(f"expected answer within {_REACH:g} scales of a reward, got {answer:g}")
         return arm, answer
-
-    def twin(self) -> "LocalUCB | None":
-        """The same index on the rewards themselves."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for every message."""

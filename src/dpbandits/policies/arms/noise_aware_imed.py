@@ -218,10 +218,6 @@ class NoiseAwareIMED(Policy):
         )
         return public, buffers
 
-    def twin(self) -> "NoiseAwareIMED | None":
-        """The same without noise."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
-
     def small(self) -> "NoiseAwareIMED":
         """Batches of two and blocks of three."""
         return replace(self, first_batch=2, growth=0.25, block=3)

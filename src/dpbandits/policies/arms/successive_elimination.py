@@ -173,10 +173,6 @@ class SuccessiveElimination(Policy):
         """A first epoch of two or three pulls."""
         return replace(self, epoch_scale=0.001)
 
-    def twin(self) -> "SuccessiveElimination | None":
-        """The same epochs without noise and without what is allowed for it."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
-
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""
         self.check(problem)

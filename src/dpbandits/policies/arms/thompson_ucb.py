@@ -1,7 +1,7 @@
 r"""Thompson sampling with a limited number of draws (Hu et al. 2025, DP-TS-UCB)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -156,10 +156,6 @@ class ThompsonUCB(Policy):
             variance=variance,
         )
         return public, Secret(total=np.zeros(arms), mean=np.zeros(arms))
-
-    def twin(self) -> "ThompsonUCB | None":
-        """Draws without limit, v = 1."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """√(φ/v)-GDP for any number of rounds, stated in the kind of budget that was asked for."""

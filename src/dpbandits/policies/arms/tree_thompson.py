@@ -254,10 +254,6 @@ class TreeThompson(Policy):
             public=(*problem.public_facts(), "the horizon"),
         )
 
-    def twin(self) -> Policy | None:
-        """Without noise there is nothing to wait for: Thompson sampling at once, on exact sums."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
-
     def plays_uniform_below(self, problem: Arms) -> int:
         """Until Thompson sampling begins, the arms are played in turn."""
         return self.first_sample(problem)

@@ -188,10 +188,6 @@ class TreeUCB(Policy):
             public=(*problem.public_facts(), "the horizon"),
         )
 
-    def twin(self) -> Policy | None:
-        """The same index on exact sums, without Γ."""
-        return None if isinstance(self.privacy, NonPrivate) else replace(self, privacy=NonPrivate())
-
     def plays_uniform_below(self, problem: Arms) -> int:
         """While n(n+1) < Γ an arm with one play less always has the larger index."""
         return problem.arms * math.isqrt(int(self.bonus(problem)))
