@@ -14,6 +14,7 @@ from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNois
 from dpbandits.audit.replay import _draw_cost
 from dpbandits.errors import AuditError
 from dpbandits.recipes import Recipe
+from dpbandits.sums.batches import toeplitz_root
 from dpbandits.sums.binary_tree import start_tree
 from epoch_greedy import epoch_greedy
 from leaky_policies import LEAKY, LEAKY_FOR_SIX_ARMS
@@ -144,6 +145,14 @@ class NeverRestarts(dpb.TreeUCB):
         tree, leaves = start_tree(problem.arms, 1, 1.0, self.privacy, leaves=2**20)
         tree = tree._replace(inner=public.tree.inner, root=public.tree.root)
         return public._replace(tree=tree), leaves
+
+
+def test_laplace_noise_on_factorized_sums_costs_the_l1_norm() -> None:
+    kind = next(kind for kind in BROKEN if kind.__name__ == "LaplaceFactorized")
+    found = replay(kind(privacy=dpb.PureDP(1.0)))
+    weights = toeplitz_root(8)
+    assert not found.private
+    assert 1.0 < found.cost <= weights.sum() / math.sqrt(weights @ weights) * (1 + 1e-9)
 
 
 def test_a_tree_that_outgrows_its_levels_is_caught_past_the_horizon() -> None:

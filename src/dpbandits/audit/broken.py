@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits.engine import Noise, verb
-from dpbandits.policies.arms import gaussian_thompson
+from dpbandits.policies.arms import gaussian_thompson, lazy_thompson
 from dpbandits.policies.arms.gaussian_thompson import Public, Secret
+from dpbandits.policies.arms.lazy_thompson import LazyThompson
 from dpbandits.policies.arms.modified_thompson import ModifiedThompson
 from dpbandits.policies.arms.tree_ucb import TreeUCB
 from dpbandits.policies.policy import Policy
-from dpbandits.privacy.budgets import Budget
+from dpbandits.privacy.budgets import Budget, GaussianDP
 from dpbandits.problems import Arms
+from dpbandits.sums.batches import Buffers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,6 +261,38 @@ class TreeNaturalLog(BrokenTree):
         return math.log(leaves)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LaplaceFactorized(LazyThompson):
+    """Laplace noise on block-factorized sums, calibrated with the L2 norm of Gaussian noise."""
+
+    abstract: ClassVar[bool] = True
+
+    class state(lazy_thompson.Public): ...
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Blocks of eight short batches, at the scale that would be right for Gaussian noise."""
+        size = self.privacy.size
+        short = LazyThompson(privacy=GaussianDP(size), first_batch=1, growth=0.01, block=8)
+        public, secret = short.begin(problem)
+        return self.state(*public), secret
+
+
+class _AsLaplace:
+    """Draws Laplace where Gaussian is asked for."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+
+    def normal(self, loc: float, scale: float) -> float:
+        return self._noise.laplace(loc, scale)
+
+
+@verb
+def release_laplace(public: LaplaceFactorized.state, secret: Buffers, noise: Noise) -> None:
+    """Everything as it should be but for the shape of the noise."""
+    lazy_thompson.release(public, secret, _AsLaplace(noise))  # type: ignore[arg-type]
+
+
 BROKEN: tuple[type[Policy], ...] = (
     HalfNoise,
     DataUsedTwice,
@@ -273,6 +307,7 @@ BROKEN: tuple[type[Policy], ...] = (
     ShortHorizon,
     TreeLevelShort,
     TreeNaturalLog,
+    LaplaceFactorized,
 )
 
 
