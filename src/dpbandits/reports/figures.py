@@ -62,13 +62,16 @@ def draw_curves(
 
 def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]) -> "Figure":
     """Regret against rounds, one curve a policy."""
-    figure, (axes,) = new_figure(width=7.0)
+    many = len(curves) > 5
+    figure, (axes,) = new_figure(width=9.5 if many else 7.0)
     draw_curves(axes, rounds, curves)
+    if many:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
     axes.set_ylabel("regret (mean; shaded: best to worst run)")
     final = [max(float(runs[:, -1].mean()), 1.0) for runs in curves.values()]
     if max(final) > 30.0 * min(final):
         axes.set_yscale("log")
-        axes.set_ylim(bottom=1.0)
+        axes.set_ylim(bottom=10.0 ** np.floor(np.log10(min(final))))
     else:
         axes.set_ylim(bottom=0.0)
     return figure

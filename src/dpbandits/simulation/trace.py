@@ -148,7 +148,11 @@ class Trace:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given."""
-        curves = {f"{x} ({self.guarantee(x).short()})": self.regret(x) for x in self.policies}
+        shown = {x: self.guarantee(x).short() for x in self.policies}
+        curves = {
+            x if short.startswith("none") else f"{x} ({short})": self.regret(x)
+            for x, short in shown.items()
+        }
         figure = regret_figure(self.rounds, curves)
         if path is not None:
             save_figure(figure, Path(path))
