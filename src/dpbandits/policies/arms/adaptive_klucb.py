@@ -1,14 +1,13 @@
 r"""AdaP-KLUCB: KL-UCB on batches that double and are then forgotten (Azize & Basu 2022)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numba.extending import register_jitable
 
-from dpbandits import checks
 from dpbandits.engine import Chance, verb
 from dpbandits.policies.arms.batched_index import (
-    BatchedIndex,
+    ForgetfulIndex,
     Indexed,
     log_round,
     open_batch,
@@ -17,7 +16,6 @@ from dpbandits.policies.arms.batched_index import (
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import kl_upper
 from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
-from dpbandits.problems.arms import Arms
 
 
 class Public(Indexed):
@@ -44,7 +42,7 @@ def _choose(public: Public, explore: Chance) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveKLUCB(BatchedIndex):
+class AdaptiveKLUCB(ForgetfulIndex):
     r"""As `AdaptiveUCB`, with the Bernoulli divergence in place of Hoeffding's bound.
 
     **Definition.** Every arm once. An episode that begins in round t goes to
@@ -70,14 +68,3 @@ class AdaptiveKLUCB(BatchedIndex):
 
     paper: ClassVar[str] = "Azize & Basu 2022, AdaP-KLUCB"
     state: ClassVar = Public
-    forgets: ClassVar[bool] = True
-
-    alpha: float = 3.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.positive(alpha=self.alpha)
-
-    def begin(self, problem: Arms) -> tuple[Any, Any]:
-        """Nothing played yet; the batches of an arm are 1, 1, 2, 4, 8 and so on."""
-        return self._begin(problem, 1, 2.0, self.alpha)

@@ -2,16 +2,14 @@ r"""AdaP-UCB: UCB on batches that double and are then forgotten (Azize & Basu 20
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numba.extending import register_jitable
 
-from dpbandits import checks
 from dpbandits.engine import Chance, verb
-from dpbandits.policies.arms.batched_index import BatchedIndex, Indexed, log_round, open_batch
+from dpbandits.policies.arms.batched_index import ForgetfulIndex, Indexed, log_round, open_batch
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
-from dpbandits.problems.arms import Arms
 
 
 class Public(Indexed):
@@ -38,7 +36,7 @@ def _choose(public: Public, explore: Chance) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveUCB(BatchedIndex):
+class AdaptiveUCB(ForgetfulIndex):
     r"""Play the arm of the highest upper bound until its plays double; forget what was before.
 
     **Definition.** Every arm once. An episode that begins in round t goes to
@@ -64,14 +62,3 @@ class AdaptiveUCB(BatchedIndex):
 
     paper: ClassVar[str] = "Azize & Basu 2022, AdaP-UCB"
     state: ClassVar = Public
-    forgets: ClassVar[bool] = True
-
-    alpha: float = 3.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.positive(alpha=self.alpha)
-
-    def begin(self, problem: Arms) -> tuple[Any, Any]:
-        """Nothing played yet; the batches of an arm are 1, 1, 2, 4, 8 and so on."""
-        return self._begin(problem, 1, 2.0, self.alpha)

@@ -12,6 +12,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits import checks
 from dpbandits.engine import Noise, verb
 from dpbandits.policies.arms.episodes import (
     ARM,
@@ -137,3 +138,41 @@ class BatchedIndex(Policy):
         return Guarantee(
             budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetfulIndex(BatchedIndex):
+    """Batches that double, of which only the last counts (Azize & Basu 2022)."""
+
+    abstract: ClassVar[bool] = True
+    forgets: ClassVar[bool] = True
+
+    alpha: float = 3.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.positive(alpha=self.alpha)
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Nothing played yet; the batches of an arm are 1, 1, 2, 4, 8 and so on."""
+        return self._begin(problem, 1, 2.0, self.alpha)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulativeIndex(BatchedIndex):
+    """Batches that grow by a ratio, all of which count (Azize et al. 2025)."""
+
+    abstract: ClassVar[bool] = True
+    forgets: ClassVar[bool] = False
+
+    first_batch: int = 1
+    ratio: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer(least=1, first_batch=self.first_batch)
+        checks.above_one(ratio=self.ratio)
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Nothing played yet; the level is ln t as it is."""
+        return self._begin(problem, self.first_batch, self.ratio, 1.0)

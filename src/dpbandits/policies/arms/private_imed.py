@@ -2,17 +2,15 @@ r"""DP-IMED: the least evidence against, on cumulative batches (Azize et al. 202
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numba.extending import register_jitable
 
-from dpbandits import checks
 from dpbandits.engine import Chance, verb
-from dpbandits.policies.arms.batched_index import BatchedIndex, Indexed, open_batch, unit_interval
+from dpbandits.policies.arms.batched_index import CumulativeIndex, Indexed, open_batch, unit_interval
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import private_kl
 from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
-from dpbandits.problems.arms import Arms
 
 
 class Public(Indexed):
@@ -42,7 +40,7 @@ def _choose(public: Public, explore: Chance) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateIMED(BatchedIndex):
+class PrivateIMED(CumulativeIndex):
     r"""Play the arm that the least evidence speaks against, by a divergence that knows the noise.
 
     **Definition.** Every arm has batches that end after n = `first_batch` decisions, then after
@@ -72,16 +70,3 @@ class PrivateIMED(BatchedIndex):
 
     paper: ClassVar[str] = "Azize, Wu, Honda et al. 2025, DP-IMED"
     state: ClassVar = Public
-    forgets: ClassVar[bool] = False
-
-    first_batch: int = 1
-    ratio: float = 2.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.integer(least=1, first_batch=self.first_batch)
-        checks.above_one(ratio=self.ratio)
-
-    def begin(self, problem: Arms) -> tuple[Any, Any]:
-        """Nothing played yet."""
-        return self._begin(problem, self.first_batch, self.ratio, 1.0)

@@ -1,14 +1,13 @@
 r"""DP-KLUCB: KL-UCB on cumulative batches, by a divergence that knows the noise (Azize et al. 2025)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numba.extending import register_jitable
 
-from dpbandits import checks
 from dpbandits.engine import Chance, verb
 from dpbandits.policies.arms.batched_index import (
-    BatchedIndex,
+    CumulativeIndex,
     Indexed,
     log_round,
     open_batch,
@@ -17,7 +16,6 @@ from dpbandits.policies.arms.batched_index import (
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import private_kl_upper
 from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
-from dpbandits.problems.arms import Arms
 
 
 class Public(Indexed):
@@ -43,7 +41,7 @@ def _choose(public: Public, explore: Chance) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateKLUCB(BatchedIndex):
+class PrivateKLUCB(CumulativeIndex):
     r"""Play the arm whose mean could be highest, judged by a divergence that knows the privacy noise.
 
     **Definition.** Every arm has batches that end after n = `first_batch` decisions, then after
@@ -72,16 +70,3 @@ class PrivateKLUCB(BatchedIndex):
 
     paper: ClassVar[str] = "Azize, Wu, Honda et al. 2025, DP-KLUCB"
     state: ClassVar = Public
-    forgets: ClassVar[bool] = False
-
-    first_batch: int = 1
-    ratio: float = 2.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.integer(least=1, first_batch=self.first_batch)
-        checks.above_one(ratio=self.ratio)
-
-    def begin(self, problem: Arms) -> tuple[Any, Any]:
-        """Nothing played yet; the level is ln t as it is."""
-        return self._begin(problem, self.first_batch, self.ratio, 1.0)
