@@ -62,6 +62,7 @@ class AdaptiveKLUCB(ForgetfulIndex):
     privacy x̆ is x.
 
     >>> from dpbandits.privacy.budgets import GaussianDP
+    >>> from dpbandits.problems import Arms
     >>> print(AdaptiveKLUCB(privacy=GaussianDP(1.0)).guarantee(Arms(5)).budget)
     1-GDP
     """

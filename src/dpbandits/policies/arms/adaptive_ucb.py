@@ -56,6 +56,7 @@ class AdaptiveUCB(ForgetfulIndex):
     last term of the index is 0.
 
     >>> from dpbandits.privacy.budgets import PureDP
+    >>> from dpbandits.problems import Arms
     >>> print(AdaptiveUCB(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)
     1-DP
     """

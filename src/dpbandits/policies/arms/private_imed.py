@@ -64,6 +64,7 @@ class PrivateIMED(CumulativeIndex):
     is believed for long. `NoiseAwareIMED` is the remedy. Without privacy d_ε is kl.
 
     >>> from dpbandits.privacy.budgets import PureDP
+    >>> from dpbandits.problems import Arms
     >>> print(PrivateIMED(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)
     1-DP
     """

@@ -64,6 +64,7 @@ class PrivateKLUCB(CumulativeIndex):
     first batch of 1 under a small ε is all noise. Without privacy d_ε is kl.
 
     >>> from dpbandits.privacy.budgets import PureDP
+    >>> from dpbandits.problems import Arms
     >>> print(PrivateKLUCB(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)
     1-DP
     """
