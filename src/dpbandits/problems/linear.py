@@ -37,14 +37,14 @@ class LinearProblem(Problem):
         return LinearContexts(size - 1, horizon=horizon)
 
     @property
-    def features(self) -> int:
+    def dimension(self) -> int:
         """The length d of a feature vector."""
         raise NotImplementedError
 
     @property
     def actions(self) -> Array:
         """The fixed decision set, (K, d); without rows where everybody brings her own."""
-        return np.zeros((0, self.features))
+        return np.zeros((0, self.dimension))
 
     def reward(self, value: Any) -> float:
         """One number (or a boolean), later clipped; NaN and what is no number are refused."""
@@ -79,7 +79,7 @@ class LinearContexts(LinearProblem):
             checks.integer(least=2, arms=self.arms)
 
     @property
-    def features(self) -> int:
+    def dimension(self) -> int:
         """The length d of a feature vector, of all blocks together."""
         return self.dim * (self.arms or 1)
 
@@ -96,7 +96,7 @@ class LinearContexts(LinearProblem):
             if given.shape != (self.dim,):
                 raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
             given = disjoint_features(given, self.arms)
-        if given.ndim != 2 or given.shape[1] != self.features:
+        if given.ndim != 2 or given.shape[1] != self.dimension:
             raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
         if given.shape[0] == 0:
             raise InvalidInput("expected features of at least one action, got none")
@@ -110,7 +110,7 @@ class LinearContexts(LinearProblem):
 
     def extreme_people(self) -> tuple[tuple[Array, float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
-        size, largest, reward = self.features, self.max_norm, self.max_reward
+        size, largest, reward = self.dimension, self.max_norm, self.max_reward
 
         def facing(*entries: float) -> Array:
             vector = np.zeros(size)
@@ -153,26 +153,26 @@ class LinearActions(LinearProblem):
     how often each action was played is public.
     """
 
-    rows: tuple[tuple[float, ...], ...]
+    features: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "rows", _rows(self.rows))
-        longest = max(math.hypot(*row) for row in self.rows)
+        object.__setattr__(self, "features", _rows(self.features))
+        longest = max(math.hypot(*row) for row in self.features)
         if longest > self.max_norm * (1.0 + 1e-12):
             raise InvalidInput(
-                f"expected rows of norm at most max_norm = {self.max_norm:g}, got one of {longest:g}"
+                f"expected features of norm at most max_norm = {self.max_norm:g}, got one of {longest:g}"
             )
 
     @property
-    def features(self) -> int:
+    def dimension(self) -> int:
         """The length d of a row."""
-        return len(self.rows[0])
+        return len(self.features[0])
 
     @property
     def actions(self) -> Array:
         """The rows as an array."""
-        return np.array(self.rows)
+        return np.array(self.features)
 
     def context(self, *offered: Any) -> None:
         """The decision set is declared, so a person brings nothing."""
@@ -206,9 +206,9 @@ def _rows(given: Any) -> tuple[tuple[float, ...], ...]:
     try:
         rows = tuple(tuple(float(value) for value in row) for row in given)
     except (TypeError, ValueError):
-        raise InvalidInput(f"expected rows of numbers, got {given!r:.80}") from None
+        raise InvalidInput(f"expected features as rows of numbers, got {given!r:.80}") from None
     if len(rows) < 2 or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise InvalidInput("expected at least two rows of equally many numbers")
+        raise InvalidInput("expected features as at least two rows of equally many numbers")
     if not np.isfinite(np.array(rows)).all():
-        raise InvalidInput("expected rows of finite numbers, got nan or infinity")
+        raise InvalidInput("expected features as rows of finite numbers, got nan or infinity")
     return rows
