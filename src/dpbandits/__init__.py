@@ -6,6 +6,8 @@ from dpbandits.environments import __all__ as _environments
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, load
 from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
+from dpbandits.policies.linear import *
+from dpbandits.policies.linear import __all__ as _linear
 from dpbandits.privacy.accounting import Filter, Odometer, compose
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -51,6 +53,7 @@ __all__ = sorted(
         "recommend",
         "simulate",
         *_arms,
+        *_linear,
         *_environments,
         *_problems,
     ]

@@ -65,7 +65,8 @@ class LinearContexts(LinearProblem):
 
     ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her features and
     her reward are private. With `arms` each person brings one vector of `dim` numbers instead, and each
-    arm has parameters of its own: the features of arm a are that vector in block a of arms·dim.
+    arm has parameters of its own: the features of arm a are that vector in block a of arms·dim. (The matrix
+    of them all, as `disjoint_features` makes it, is taken as well.)
     """
 
     dim: int
@@ -83,7 +84,7 @@ class LinearContexts(LinearProblem):
         """The length d of a feature vector, of all blocks together."""
         return self.dim * (self.arms or 1)
 
-    def context(self, *offered: Any) -> Array:
+    def context(self, *offered: Any) -> tuple[Array]:
         """A (K, d) array of finite features, each scaled down to `max_norm` where it is longer."""
         shape = f"a vector of {self.dim}" if self.arms else f"a (K, {self.dim}) array of"
         if len(offered) != 1:
@@ -92,7 +93,7 @@ class LinearContexts(LinearProblem):
             given = np.array(offered[0], dtype=np.float64, order="C")
         except (TypeError, ValueError):
             raise InvalidInput(f"expected {shape} features, got {offered[0]!r:.80}") from None
-        if self.arms is not None:
+        if self.arms is not None and given.shape != (self.arms, self.dimension):
             if given.shape != (self.dim,):
                 raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
             given = disjoint_features(given, self.arms)
@@ -106,9 +107,9 @@ class LinearContexts(LinearProblem):
         largest = np.abs(given).max(axis=1, keepdims=True)
         largest[largest == 0.0] = 1.0
         norm = largest * np.linalg.norm(given / largest, axis=1, keepdims=True)
-        return np.where(norm > self.max_norm, given * (self.max_norm / norm), given)
+        return (np.where(norm > self.max_norm, given * (self.max_norm / norm), given),)
 
-    def extreme_people(self) -> tuple[tuple[Array, float], ...]:
+    def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
         size, largest, reward = self.dimension, self.max_norm, self.max_reward
 
@@ -122,7 +123,7 @@ class LinearContexts(LinearProblem):
             tilted = first
         second = facing(0.0, 1.0)
         one, other = first[None, :], tilted[None, :]
-        return (
+        people = (
             (one, reward),
             (other, -reward),
             (one, -reward),
@@ -136,6 +137,7 @@ class LinearContexts(LinearProblem):
             (np.zeros((3, size)), reward),
             (other, self.missing),
         )
+        return tuple(((features,), value) for features, value in people)
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of features and the bounds."""

@@ -21,6 +21,13 @@ class Driven:
     state: bytes
 
 
+def arguments(context: Any) -> tuple[Any, ...]:
+    """What a learner's `select` is given where the verbs see this context."""
+    if context is None:
+        return ()
+    return context if isinstance(context, tuple) else (context,)
+
+
 def drive(
     learner: Learner,
     world: Environment,
@@ -35,7 +42,7 @@ def drive(
     actions, totals = [], [0.0, 0.0, 0.0]
     for _ in range(rounds):
         context = offer(state, chance)
-        action = learner.select(*(() if context is None else (context,)))
+        action = learner.select(*arguments(context))
         reward = pay(state, context, action, chance)
         learner.update(action, reward)
         best, mean, income = settle(state, context, action, reward)
@@ -57,7 +64,7 @@ def drive_apart(
     for _ in range(rounds):
         person = Person(policy, problem, server.broadcast(), streams, seeded=True)
         context = offer(state, chance)
-        action = person.select(*(() if context is None else (context,)))
+        action = person.select(*arguments(context))
         server.receive(person.report(pay(state, context, action, chance)))
         actions.append(action if isinstance(action, int) else tuple(action))
     return actions
