@@ -14,10 +14,10 @@ the same kind, with coefficients 1 and Σ_m ω̂_m θ̂_m^(k−1), so that b buf
 
 **Why private.** The releases are an invertible lower-triangular function of C x + z. Replacing the datum
 of round j moves C x by C e_j times the change of its row, of length ‖C e_j‖ Δ ≤ ‖C e_1‖ Δ, so the whole
-run is μ-GDP, also on adaptive streams, since C is lower-triangular. All θ < 1, so ‖C e_1‖ over infinitely
-many rounds is finite (a geometric sum), and the noise is calibrated to that: the guarantee **never ends**.
-With coordinates of different `widths` w_i (the noise of coordinate i is w_i times as wide), Δ is measured
-in those units: Δ² = sup Σ_i (change of coordinate i / w_i)².
+run is μ-GDP, also on adaptive streams, since C is lower-triangular. All θ < 1, so over infinitely many
+rounds ‖C e_1‖ is a finite geometric sum, and the noise is calibrated to that: the guarantee **never
+ends**. With coordinates of different `widths` w_i (the noise of coordinate i is w_i times as wide), Δ is
+measured in those units: Δ² = sup Σ_i (change of coordinate i / w_i)².
 
 **How good.** θ and θ̂ minimise the noise of the last of `length` prefix sums, in the logarithms of
 1 − θ. Eight buffers are within one percent of the square root of A, which needs all of the past, and
@@ -216,11 +216,11 @@ def residues(gaps: Array, others: Array) -> Array:
 def _column(gaps: Array, gaps_hat: Array) -> Array:
     """‖C e_1‖² = 1 + Σ_ij ω_i ω_j / (1 − θ_i θ_j)."""
     omega = residues(gaps, gaps_hat)
-    return 1.0 + np.einsum("...i,...ij,...j->...", omega, 1.0 / _products(gaps), omega)
+    return np.asarray(1.0 + np.einsum("...i,...ij,...j->...", omega, 1.0 / _products(gaps), omega))
 
 
 def _row(gaps: Array, gaps_hat: Array, length: float) -> Array:
-    """Σ_{k<length} g_k² for the coefficients g_k = G + Σ_m f_m θ̂_m^k of A C⁻¹; every term is positive."""
+    """Σ_{k<length} g_k², where A C⁻¹ has the coefficients g_k = G + Σ_m f_m θ̂_m^k: no sign changes."""
     fading = -residues(gaps_hat, gaps) / gaps_hat
     settled = np.prod(gaps / gaps_hat, axis=-1)
     squares = np.einsum("...i,...ij,...j->...", fading, _sums(_products(gaps_hat), length), fading)
