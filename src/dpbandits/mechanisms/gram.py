@@ -40,13 +40,13 @@ def pair_widths(dim: int) -> Array:
 
     For ‖x‖ ≤ L and |y| ≤ B store x/L and y/B, which is the same as L² and LB times as wide.
 
-    **Derivation.** Let a and b be features of norms r and q with c = a·b, and |y|, |y′| ≤ 1. With s_G for
-    the matrix (√2·s_G on its diagonal) and s_U for the vector, replacing (a, y) by (b, y′) costs
+    **Derivation.** Let a and b be features of norms r and q with c = a·b, and |y|, |y′| ≤ 1. With s_G
+    for the matrix (√2·s_G on its diagonal) and s_U for the vector, replacing (a, y) by (b, y′) costs
 
         μ² = (r⁴ + q⁴ − 2c²)/(2 s_G²) + ‖a y − b y′‖²/s_U²,   ‖a y − b y′‖² ≤ r² + q² + 2|c|,
 
-    reached at y = −y′ = ±1. With the scales below it grows with r and with q (with c = rq·k, 4.5 times the
-    derivative in r² is 2r² − 2q²k² + 1 + kq/r, which is positive at q = 0, at k = 0 and at q = k = 1 and
+    reached at y = −y′ = ±1. With the scales below it grows with r and with q (with c = rq·k, 4.5 times
+    the derivative in r² is 2r² − 2q²k² + 1 + kq/r: positive at q = 0, at k = 0 and at q = k = 1, and
     concave in between), so both are 1:
 
         μ² = sup_c (1 − c²)/s_G² + (2 + 2c)/s_U².
@@ -113,9 +113,9 @@ def operator_norm(dim: int) -> float:
 
     All eigenvalues lie within [−t, t] with probability Pf A(t)/Pf A(∞), where A_ij(t) is the integral of
     sgn(y − x) φ_i(x) φ_j(y) over [−t, t]², the φ being any basis of the polynomials below degree d times
-    e^(−x²/4); for odd d it is bordered by the integrals of the φ_i (de Bruijn 1955). E‖Z‖ is the integral
-    of the rest, to six digits by Gauss's quadrature. Above d = 200 the bound 2√d + √(4 ln 2) is taken:
-    the largest eigenvalue and the least have means within ±2√d and the tails of variance 2.
+    e^(−x²/4); for odd d it is bordered by the integrals of the φ_i (de Bruijn 1955). E‖Z‖ is the
+    integral of the rest, to six digits by Gauss's quadrature. Above d = 200 the bound 2√d + √(4 ln 2) is
+    taken: the largest eigenvalue and the least have means within ±2√d and the tails of variance 2.
 
     >>> [round(operator_norm(dim), 3) for dim in (1, 5)]
     [1.128, 3.866]
