@@ -1,6 +1,5 @@
 r"""Linear UCB on batches, with confidence sets that hold under the privacy noise."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,11 +17,8 @@ from dpbandits.policies.linear.batched import (
     noise_variance,
 )
 from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, estimate, radius
-from dpbandits.policies.linear.rows import GRID
+from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
 from dpbandits.problems.linear import LinearContexts, LinearProblem
-
-SIGMA, SIZE, ALPHA, OPERATOR, SHIFT = 0, 1, 2, 3, 4
 
 
 class Public(Batched):
@@ -34,7 +30,9 @@ def release(public: Public, secret: Rows, noise: Noise) -> None:
     """At the end of a batch, release it and restate the confidence set."""
     if batch_ended(public):
         close_batch(public, secret, noise)
-        _restate(public)
+        done, released = float(public.clock[0]), float(public.batches.released[0])
+        gram_noise, moment_noise = noise_variance(public)
+        restate(public, public.vectors, done, released, gram_noise, moment_noise)
 
 
 @verb
@@ -49,32 +47,6 @@ def select(public: Public, context: Any, explore: Chance) -> int:
 def _choose(public: Public, features: Any, explore: Chance) -> int:
     width, reach = public.width[RADIUS], public.width[REACH]
     return most_promising(features, public.mean, public.shape, width, reach, explore)
-
-
-@register_jitable
-def _restate(public: Public) -> None:
-    settings, dim = public.settings, public.moment.size
-    done, released = float(public.clock[0]), float(public.batches.released[0])
-    alpha = settings[ALPHA] if settings[ALPHA] > 0.0 else 1.0 / done
-    # Three events at each release, and Σ 1/k² = π²/6.
-    level = math.log(3.0 * math.pi * math.pi / 6.0 * released * released / alpha)
-    gram_noise, moment_noise = noise_variance(public)
-    norm = math.sqrt(gram_noise) * (settings[OPERATOR] + 2.0 * math.sqrt(level))
-    if public.actions.shape[0] > 0:
-        # G is exact; the regulariser only has to match the noise in ũ.
-        norm = math.sqrt(moment_noise) / settings[SHIFT]
-        low = high = 1.0 + settings[SHIFT] * norm
-    else:
-        low, high = 1.0 + (settings[SHIFT] - 1.0) * norm, 1.0 + (settings[SHIFT] + 1.0) * norm
-    ridge = 1.0 + settings[SHIFT] * norm
-    log_det = estimate(
-        public.gram, public.moment, ridge, public.mean, public.shape, public.vectors, public.width
-    )
-    tail = math.sqrt(float(dim)) + math.sqrt(2.0 * level)
-    shift = math.sqrt(moment_noise / low) * tail
-    # Rounding to the grid moves a reward's mean by this much; n of them at most √n as much in all.
-    rounding = (settings[SIZE] * math.sqrt(float(dim)) + 1.0) / GRID * math.sqrt(done)
-    public.width[RADIUS] = radius(level, log_det, dim, low, high, shift, settings) + rounding
 
 
 @dataclass(frozen=True, kw_only=True)

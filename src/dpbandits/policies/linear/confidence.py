@@ -15,10 +15,12 @@ from numba.extending import register_jitable
 
 from dpbandits import checks
 from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.rows import GRID
 from dpbandits.policies.policy import Policy
 from dpbandits.problems.linear import LinearProblem
 
 RADIUS, REACH = 0, 1
+SIGMA, SIZE, ALPHA, OPERATOR, SHIFT = 0, 1, 2, 3, 4
 
 
 @register_jitable
@@ -42,11 +44,34 @@ def estimate(
 
 @register_jitable(forceinline=True)
 def radius(
-    level: float, log_det: float, dim: int, low: float, high: float, shift: float, settings: Any
+    level: float, log_det: float, dim: float, low: float, high: float, gamma: float, settings: Any
 ) -> float:
-    """β, for level = ln(1/α), ρ_min = low, ρ_max = high, γ = shift and settings = (σ, S, …)."""
+    """β, for level = ln(1/α), ρ_min = low, ρ_max = high, γ = gamma and settings = (σ, S, …)."""
     spread = max(2.0 * level + log_det - dim * math.log(low), 0.0)
-    return settings[0] * math.sqrt(spread) + settings[1] * math.sqrt(high) + shift
+    return settings[SIGMA] * math.sqrt(spread) + settings[SIZE] * math.sqrt(high) + gamma
+
+
+@register_jitable
+def restate(
+    public: Any, lower: Any, done: float, releases: float, gram_noise: float, moment_noise: float
+) -> None:
+    """The confidence set of `BatchedLinUCB` after so many rounds and releases, of these variances."""
+    settings, dim = public.settings, float(public.moment.size)
+    alpha = settings[ALPHA] if settings[ALPHA] > 0.0 else 1.0 / done
+    # Three events at each release, and Σ 1/k² = π²/6.
+    level = math.log(0.5 * math.pi * math.pi * releases * releases / alpha)
+    norm = math.sqrt(gram_noise) * (settings[OPERATOR] + 2.0 * math.sqrt(level))
+    # Where G is exact, the regulariser only has to match the noise in ũ.
+    ridge = 1.0 + (settings[SHIFT] * norm if gram_noise > 0.0 else math.sqrt(moment_noise))
+    low, high = ridge - norm, ridge + norm
+    log_det = estimate(
+        public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width
+    )
+    gamma = math.sqrt(moment_noise / low) * (math.sqrt(dim) + math.sqrt(2.0 * level))
+    # Rounding to the grid moves a reward's mean by this much; n of them at most √n as much in all.
+    rounding = (settings[SIZE] * math.sqrt(dim) + 1.0) / GRID * math.sqrt(done)
+    beta = radius(level, log_det, dim, low, high, gamma, settings)
+    public.width[RADIUS] = beta + rounding
 
 
 @dataclass(frozen=True, kw_only=True)
