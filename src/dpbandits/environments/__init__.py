@@ -2,5 +2,23 @@
 
 from dpbandits.environments.arms import BernoulliArms, TruncatedExponentialArms
 from dpbandits.environments.environment import Environment
+from dpbandits.environments.linear import (
+    DisjointContexts,
+    FixedActions,
+    LowRankContexts,
+    RotatingContexts,
+    SphereContexts,
+    SwitchingContexts,
+)
 
-__all__ = ["BernoulliArms", "Environment", "TruncatedExponentialArms"]
+__all__ = [
+    "BernoulliArms",
+    "DisjointContexts",
+    "Environment",
+    "FixedActions",
+    "LowRankContexts",
+    "RotatingContexts",
+    "SphereContexts",
+    "SwitchingContexts",
+    "TruncatedExponentialArms",
+]
