@@ -246,7 +246,8 @@ def _play_round(
         implementation("pause", type(public))(public, secret, noise)
     release(public, secret, noise)
     seen = state_bytes(public)
-    action = select(public, context, explore)
+    with np.errstate(over="ignore", invalid="ignore"):  # people with infinite features
+        action = select(public, context, explore)
     if is_local(type(public)):
         # What a message holds is seen, whether the server makes use of it or not.
         message = implementation("report", type(public))(public, context, action, reward, noise)
@@ -255,7 +256,8 @@ def _play_round(
         ]
         implementation("receive", type(public))(public, message)
     else:
-        learn(public, secret, context, action, reward, noise)
+        with np.errstate(over="ignore", invalid="ignore"):
+            learn(public, secret, context, action, reward, noise)
     return noise.draws, explore.calls, seen + state_bytes(public), np.copy(action)
 
 

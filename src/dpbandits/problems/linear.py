@@ -23,6 +23,7 @@ class LinearProblem(Problem):
     """
 
     abstract: ClassVar[bool] = True
+    replay_rounds: ClassVar[int] = 20
 
     max_norm: float = field(default=1.0, kw_only=True)
     max_reward: float = field(default=1.0, kw_only=True)

@@ -1,6 +1,6 @@
 """Small standard worlds, budgets and recipes that the suites are run on."""
 
-from dpbandits.environments import BernoulliArms, Environment
+from dpbandits.environments import BernoulliArms, Environment, SphereContexts
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -11,7 +11,7 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, Problem
+from dpbandits.problems import Arms, LinearContexts, LinearProblem, Problem
 
 _BUDGETS: tuple[Budget, ...] = (
     PureDP(1.0),
@@ -21,7 +21,12 @@ _BUDGETS: tuple[Budget, ...] = (
     RenyiDP(8.0, 4.0),
     NonPrivate(),
 )
-_ENVIRONMENTS: dict[type[Problem], Environment] = {Arms: BernoulliArms((0.8, 0.5, 0.2))}
+_LINEAR = SphereContexts(dim=2, actions=3, gap=0.3)
+_ENVIRONMENTS: dict[type[Problem], Environment] = {
+    Arms: BernoulliArms((0.8, 0.5, 0.2)),
+    LinearContexts: _LINEAR,
+    LinearProblem: _LINEAR,
+}
 
 
 def example_budget(kind: type[Budget]) -> Budget:
