@@ -234,6 +234,7 @@ def _force(
     return moved
 
 
+@np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
 def _play_round(
     state: tuple[Any, Any], person: Person, index: int, seed: int, noise: Any
 ) -> tuple[list[Draw], list[str], list[bytes], Any]:
@@ -246,8 +247,7 @@ def _play_round(
         implementation("pause", type(public))(public, secret, noise)
     release(public, secret, noise)
     seen = state_bytes(public)
-    with np.errstate(over="ignore", invalid="ignore"):  # people with infinite features
-        action = select(public, context, explore)
+    action = select(public, context, explore)
     if is_local(type(public)):
         # What a message holds is seen, whether the server makes use of it or not.
         message = implementation("report", type(public))(public, context, action, reward, noise)
@@ -256,8 +256,7 @@ def _play_round(
         ]
         implementation("receive", type(public))(public, message)
     else:
-        with np.errstate(over="ignore", invalid="ignore"):
-            learn(public, secret, context, action, reward, noise)
+        learn(public, secret, context, action, reward, noise)
     return noise.draws, explore.calls, seen + state_bytes(public), np.copy(action)
 
 

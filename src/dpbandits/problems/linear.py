@@ -108,7 +108,9 @@ class LinearContexts(LinearProblem):
         largest = np.abs(given).max(axis=1, keepdims=True)
         largest[largest == 0.0] = 1.0
         norm = largest * np.linalg.norm(given / largest, axis=1, keepdims=True)
-        return (np.where(norm > self.max_norm, given * (self.max_norm / norm), given),)
+        # Rounding alone is left to what is exact about it: the row that a policy stores.
+        longer = norm > self.max_norm * (1.0 + 1e-12)
+        return (np.where(longer, given * (self.max_norm / norm), given),)
 
     def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""

@@ -1,6 +1,6 @@
 r"""Linear UCB with a fresh private sum in every round from a few buffers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ class FactorizedLinUCB(ConfidentPolicy):
     r"""Play the largest upper bound of a confidence set that is restated in every round, and valid.
 
     **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a factorized
-    sum (`sums/factorized.py`) of `buffers` buffers; Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB`
+    sum (`sums/factorized.py`) of `buffers` buffers, made for `length` rounds (very many unless given); Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB`
     with k = t releases of the noise that a prefix then carries, and it plays argmax_x θ̂·x + β √(xᵀV⁻¹x).
     It is what `TreeLinUCB` becomes with the best known noise for a sum in every round. Batches carry less
     noise still; this is for those who need each decision to know all before it.
@@ -107,18 +107,26 @@ class FactorizedLinUCB(ConfidentPolicy):
     compiles: ClassVar[bool] = True
 
     buffers: int = 8
+    length: int | None = None
     shift: float = 8.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.integer(least=1, buffers=self.buffers)
+        if self.length is not None:
+            checks.integer(least=1, length=self.length)
         checks.above_one(shift=self.shift)
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""
         dim = problem.dimension
         sums, secret = start_factorized(
-            pair_size(dim), 1.0, self.privacy, widths=pair_widths(dim), buffers=self.buffers
+            pair_size(dim),
+            1.0,
+            self.privacy,
+            widths=pair_widths(dim),
+            buffers=self.buffers,
+            length=self.length,
         )
         public = Public(
             round=np.zeros(1, np.int64),
@@ -138,3 +146,7 @@ class FactorizedLinUCB(ConfidentPolicy):
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""
         return linear_guarantee(self.privacy, problem)
+
+    def small(self) -> "FactorizedLinUCB":
+        """Made for so few rounds that a replay spends nearly all of the budget."""
+        return replace(self, length=20)
