@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +64,10 @@ class LinearProblem(Problem):
 class LinearContexts(LinearProblem):
     """A fresh decision set for every person: `dim` features for each action that she may be shown.
 
-    ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her features and
-    her reward are private. With `arms` each person brings one vector of `dim` numbers instead, and each
-    arm has parameters of its own: the features of arm a are that vector in block a of arms·dim. (The matrix
-    of them all, as `disjoint_features` makes it, is taken as well.)
+    ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her features
+    and her reward are private. With `arms` each person brings one vector of `dim` numbers instead, and
+    each arm has parameters of its own: the features of arm a are that vector in block a of arms·dim.
+    (The matrix of them all, as `disjoint_features` makes it, is taken as well.)
     """
 
     dim: int
@@ -203,7 +203,7 @@ def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
     array([[1., 2., 0., 0.],
            [0., 0., 1., 2.]])
     """
-    return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :])
+    return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :]).astype(np.float64)
 
 
 def _rows(given: Any) -> tuple[tuple[float, ...], ...]:

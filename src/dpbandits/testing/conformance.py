@@ -32,7 +32,14 @@ from dpbandits.policies import Learner, LocalPolicy, Policy, load
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
-from dpbandits.testing.driving import arguments, drive, drive_apart, simulated_totals, state_bytes, state_size
+from dpbandits.testing.driving import (
+    arguments,
+    drive,
+    drive_apart,
+    simulated_totals,
+    state_bytes,
+    state_size,
+)
 from dpbandits.testing.examples import _BUDGETS, example_environment
 
 ROUNDS = 600

@@ -11,7 +11,7 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, LinearContexts, LinearProblem, Problem
+from dpbandits.problems import Arms, LinearContexts, Problem
 
 _BUDGETS: tuple[Budget, ...] = (
     PureDP(1.0),
@@ -21,11 +21,9 @@ _BUDGETS: tuple[Budget, ...] = (
     RenyiDP(8.0, 4.0),
     NonPrivate(),
 )
-_LINEAR = SphereContexts(dim=2, actions=3, gap=0.3)
 _ENVIRONMENTS: dict[type[Problem], Environment] = {
     Arms: BernoulliArms((0.8, 0.5, 0.2)),
-    LinearContexts: _LINEAR,
-    LinearProblem: _LINEAR,
+    LinearContexts: SphereContexts(dim=2, actions=3, gap=0.3),
 }
 
 
@@ -36,7 +34,7 @@ def example_budget(kind: type[Budget]) -> Budget:
 
 def example_environment(problem_kind: type[Problem]) -> Environment:
     """A small world for this kind of problem, in which choosing well pays."""
-    return _ENVIRONMENTS[problem_kind]
+    return next(world for kind, world in _ENVIRONMENTS.items() if issubclass(kind, problem_kind))
 
 
 def example_policies(kind: type[Policy]) -> list[Policy]:

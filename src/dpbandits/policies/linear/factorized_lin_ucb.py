@@ -76,20 +76,19 @@ def _restate(public: Public) -> None:
     for i in range(size):
         public.moment[i] = total[total.size - size + i]
     done, variance = float(public.round[0]), public.sums.variance[0]
-    restate(
-        public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE
-    )
+    restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactorizedLinUCB(ConfidentPolicy):
     r"""Play the largest upper bound of a confidence set that is restated in every round, and valid.
 
-    **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a factorized
-    sum (`sums/factorized.py`) of `buffers` buffers, made for `length` rounds (very many unless given); Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB`
-    with k = t releases of the noise that a prefix then carries, and it plays argmax_x θ̂·x + β √(xᵀV⁻¹x).
-    It is what `TreeLinUCB` becomes with the best known noise for a sum in every round. Batches carry less
-    noise still; this is for those who need each decision to know all before it.
+    **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a
+    factorized sum (`sums/factorized.py`) of `buffers` buffers, made for `length` rounds (very many
+    unless given); Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB` with k = t releases of the
+    noise that a prefix then carries, and it plays argmax_x θ̂·x + β √(xᵀV⁻¹x). It is what `TreeLinUCB`
+    becomes with the best known noise for a sum in every round. Batches carry less noise still; this is
+    for those who need each decision to know all before it.
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row enters one
     factorized sum calibrated over infinitely many rounds: μ-GDP on adaptive streams, for ever.

@@ -98,9 +98,7 @@ def _restate(public: Public) -> None:
         public.moment[i] = public.total[public.total.size - size + i]
     done = float(public.round[0])
     variance = done * public.scale * public.scale
-    restate(
-        public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE
-    )
+    restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,18 +106,19 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
     r"""Play the largest upper confidence bound of rows that people randomised themselves.
 
     **Definition.** In units of the bounds. A person of features z (of her action) and reward w sends
-    zzᵀ + N_G and zw + n_u, of scales 1.5/μ off the diagonal, 1.5√2/μ on it and on the vector. After t messages
-    the server adds them up to G̃ and ũ, whose noise has t times that variance, and broadcasts θ̂, V⁻¹ and β of
-    `BatchedLinUCB` for k = t releases; she plays argmax_x θ̂·x + β √(xᵀV⁻¹x) on her own device. Zheng et al.
-    add N(0, σ²) with σ = 4√(2 ln(2.5/δ))/ε to both parts and take a wider β; the noise here is exact.
+    zzᵀ + N_G and zw + n_u, of scales 1.5/μ off the diagonal, 1.5√2/μ on it and on the vector. After t
+    messages the server adds them up to G̃ and ũ, whose noise has t times that variance, and broadcasts
+    θ̂, V⁻¹ and β of `BatchedLinUCB` for k = t releases; she plays argmax_x θ̂·x + β √(xᵀV⁻¹x) on her
+    own device. Zheng et al. add N(0, σ²) with σ = 4√(2 ln(2.5/δ))/ε to both parts and take a wider β;
+    the noise here is exact.
 
-    **Guarantee.** Neighbours replace one person's features and reward. Her message is one Gaussian release
-    of a row: μ-GDP by `mechanisms/gram.py`, whatever the server or the others do, and whatever is
-    broadcast: scale and bounds come from her own recipe. Her features, her action and her reward are not
-    sent.
+    **Guarantee.** Neighbours replace one person's features and reward. Her message is one Gaussian
+    release of a row: μ-GDP by `mechanisms/gram.py`, whatever the server or the others do, and whatever
+    is broadcast: scale and bounds come from her own recipe. Her features, her action and her reward
+    are not sent.
 
-    **Regret.** Õ(T^{3/4}) (Zheng et al. 2020): the noise in G̃ grows like √t. Below some 10⁵ rounds at μ = 1
-    there is little to gain over uniform play.
+    **Regret.** Õ(T^{3/4}) (Zheng et al. 2020): the noise in G̃ grows like √t. Below some 10⁵ rounds at
+    μ = 1 there is little to gain over uniform play.
 
     >>> import dpbandits as dpb
     >>> policy, problem = dpb.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)
