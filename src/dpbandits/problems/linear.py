@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,8 @@ class LinearProblem(Problem):
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> "LinearProblem":
-        """A fresh decision set per person, in size − 1 dimensions."""
-        return LinearContexts(size - 1, horizon=horizon)
+        """For policies that take either kind: fresh decision sets."""
+        return LinearContexts.example(horizon, size=size)
 
     @property
     def dimension(self) -> int:
@@ -79,6 +79,11 @@ class LinearContexts(LinearProblem):
         if self.arms is not None:
             # With one arm there is nothing to decide.
             checks.integer(least=2, arms=self.arms)
+
+    @classmethod
+    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
+        """Decision sets in size − 1 dimensions."""
+        return cls(size - 1, horizon=horizon)
 
     @property
     def dimension(self) -> int:
@@ -168,6 +173,13 @@ class LinearActions(LinearProblem):
             raise InvalidInput(
                 f"expected features of norm at most max_norm = {self.max_norm:g}, got one of {longest:g}"
             )
+
+    @classmethod
+    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
+        """So many unit vectors in one dimension less: along the axes, and one between them."""
+        axes = np.eye(size - 1)
+        between = np.full((1, size - 1), 1.0 / math.sqrt(size - 1))
+        return cls(_rows(np.concatenate([axes, between])), horizon=horizon)
 
     @property
     def dimension(self) -> int:
