@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, verb
 from dpbandits.mechanisms.gram import add_row
-from dpbandits.policies.linear import randomized_lin_ucb, tree_lin_ucb
+from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.batched import END, ROUND, Batched, Rows
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
 from dpbandits.policies.linear.tree_lin_ucb import TreeLinUCB

@@ -115,7 +115,7 @@ class LinearContexts(LinearProblem):
         norm = largest * np.linalg.norm(given / largest, axis=1, keepdims=True)
         # Rounding alone is left to what is exact about it: the row that a policy stores.
         longer = norm > self.max_norm * (1.0 + 1e-12)
-        return (np.where(longer, given * (self.max_norm / norm), given),)
+        return (given * np.where(longer, self.max_norm / np.maximum(norm, self.max_norm), 1.0),)
 
     def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
