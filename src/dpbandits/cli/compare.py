@@ -37,7 +37,11 @@ def compare(
         "Without any: all that accept the budget and trust the server.",
     ),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
-    env: str = typer.Option("bernoulli", help="bernoulli or exponential"),
+    env: str = typer.Option(
+        "bernoulli",
+        help="bernoulli, exponential, or another world with options after a colon: "
+        "sphere-contexts:dim=5,gap=0.",
+    ),
     means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
     rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),
     rounds: str = typer.Option("1e5", help="Rounds of each run."),
@@ -86,7 +90,7 @@ def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -
         names = [
             name
             for name, policy_kind in policy_kinds().items()
-            if policy_kind.problem_kind is kind
+            if issubclass(kind, policy_kind.problem_kind)
             and isinstance(wanted, policy_kind.accepts)
             and not issubclass(policy_kind, LocalPolicy)  # another trust: asked for by name
         ]
@@ -144,7 +148,7 @@ def _write(
         page.section("Regret at the last round").table(rows)
         page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
         page.section("How to read this").text(
-            "Regret is what was lost against always playing the best arm. A twin is the same algorithm "
+            "Regret is what was lost against always playing the best action. A twin is the same algorithm "
             "without a privacy budget. Under μ-GDP, an observer of all decisions can tell two values of "
             "one person's reward apart no better than one draw of N(0, 1) from one of N(μ, 1). Policies "
             "that first try every arm do so in the order given, which is why a curve may start flat."

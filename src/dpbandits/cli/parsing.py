@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from dpbandits import checks
+from dpbandits import checks, environments
 from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy, policy_named
@@ -60,14 +60,26 @@ def budget(text: str) -> Budget:
     return _BUDGETS[keys](*(number(value, key) for key, _, value in pairs))
 
 
-def environment(kind: str, means: str, rates: str) -> Environment:
-    """The world named on the command line."""
-    checks.known("environment", kind, ("bernoulli", "exponential"))
-    if kind == "exponential" and means != FIVE_ARMS:
-        raise InvalidInput("exponential arms have --rates, not --means")
-    if kind == "bernoulli":
+def environment_kinds() -> dict[str, type[Environment]]:
+    """Every world by its command-line name; the two of arms have short ones."""
+    kinds = (getattr(environments, name) for name in environments.__all__)
+    found = {kind.name(): kind for kind in kinds if not kind.abstract}
+    short = {"bernoulli": BernoulliArms, "exponential": TruncatedExponentialArms}
+    return short | {name: kind for name, kind in found.items() if kind not in short.values()}
+
+
+def environment(text: str, means: str, rates: str) -> Environment:
+    """``bernoulli``, or another world with its options: ``sphere-contexts:dim=5,gap=0``."""
+    name, _, rest = text.partition(":")
+    kinds = environment_kinds()
+    kind = kinds[checks.known("environment", name, kinds)]
+    if kind is not BernoulliArms and means != FIVE_ARMS:
+        raise InvalidInput(f"only bernoulli arms have --means, {name} has none")
+    if kind is BernoulliArms:
         return BernoulliArms(numbers(means, "means"))
-    return TruncatedExponentialArms(numbers(rates, "rates"))
+    if kind is TruncatedExponentialArms:
+        return TruncatedExponentialArms(numbers(rates, "rates"))
+    return kind(**_options(name, kind, rest))
 
 
 def policy(text: str, privacy: Budget) -> Policy:
@@ -77,18 +89,26 @@ def policy(text: str, privacy: Budget) -> Policy:
     """
     name, _, rest = text.partition(":")
     kind = policy_named(name)
-    fields = {f.name: f for f in dataclasses.fields(kind)}
-    values: dict[str, Any] = {}
-    for part in rest.split(",") if rest else ():
-        key, _, value = part.partition("=")
-        checks.known(f"option of {name}", key, fields)
-        values[key] = _value(value, str(fields[key].type))
+    values = _options(name, kind, rest)
     wanted: Budget = NonPrivate() if kind.accepts == (NonPrivate,) else privacy
     return kind(**({"privacy": wanted} | values))
 
 
+def _options(name: str, kind: type[Any], text: str) -> dict[str, Any]:
+    """``dim=5,gap=0`` as values of the fields of a recipe."""
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        key, _, value = part.partition("=")
+        checks.known(f"option of {name}", key, fields)
+        values[key] = _value(value, str(fields[key].type))
+    return values
+
+
 def _value(text: str, kind: str) -> Any:
-    """A field's value: a whole number (1e5 included), a number, or a word."""
+    """A field's value: true or false, a whole number (1e5 included), a number, or a word."""
+    if "bool" in kind and text in ("true", "false"):
+        return text == "true"
     try:
         value = float(text)
     except ValueError:

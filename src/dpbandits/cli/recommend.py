@@ -4,18 +4,24 @@ import typer
 
 from dpbandits.cli.output import JSON, console, print_json
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
-from dpbandits.problems import Arms
+from dpbandits.problems import Arms, LinearContexts, Problem
 from dpbandits.recommend import recommend as choose
 
 
 def recommend(
     arms: int = typer.Option(5, help="Number of arms."),
+    features: int = typer.Option(
+        None, help="Number of features of each action, for a linear problem instead of arms."
+    ),
     privacy: str = typer.Option("eps=1", help=PRIVACY_HELP),
     horizon: str = typer.Option(None, help="Number of rounds, where known."),
     as_json: bool = JSON,
 ) -> None:
     """The policy to use for a problem and a budget, and why."""
-    problem = Arms(arms, horizon=None if horizon is None else whole(horizon, "horizon"))
+    rounds = None if horizon is None else whole(horizon, "horizon")
+    problem: Problem = Arms(arms, horizon=rounds)
+    if features is not None:
+        problem = LinearContexts(features, horizon=rounds)
     found = choose(problem, budget(privacy))
     guarantee = found.policy.guarantee(problem)
     if as_json:

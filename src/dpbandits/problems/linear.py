@@ -23,6 +23,7 @@ class LinearProblem(Problem):
     """
 
     abstract: ClassVar[bool] = True
+    trust: ClassVar[str] = "joint"
     replay_rounds: ClassVar[int] = 20
 
     max_norm: float = field(default=1.0, kw_only=True)
@@ -162,6 +163,8 @@ class LinearActions(LinearProblem):
     ``select()`` takes nothing and returns the number of a row. Neighbours differ in a reward only, so
     how often each action was played is public.
     """
+
+    trust: ClassVar[str] = "central"
 
     features: tuple[tuple[float, ...], ...]
 
