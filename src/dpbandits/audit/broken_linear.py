@@ -88,9 +88,7 @@ def observe_own_units(
     public: ForgottenBounds.state, secret: Rows, context: Any, action: int, reward: float
 ) -> None:
     """Scaled up again by what they were scaled down by."""
-    value = grid_row(
-        secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID
-    )
+    value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
     secret.row[:] *= public.max_norm
     add_row(secret.buffers.open[0], secret.row, value * public.max_reward)
     public.clock[ROUND] += 1

@@ -1,13 +1,13 @@
 r"""Rounding what is sent, so that its last bits tell nothing.
 
-The sum of a secret and noise in double precision is not as blurred as the sum of two real numbers: which
-last bits it can have depends on the secret (Mironov 2012). A result near 0 around a secret of 1 is always
-a multiple of 2⁻⁵³, one around a secret of 0 hardly ever. Where only decisions are seen that does no harm;
-a person of the local model sends the number itself. So she rounds it to a multiple of a power of two
-between 2⁻¹² and 2⁻¹³ of the noise's scale. To real numbers that is post-processing, which costs nothing.
-In double precision a result crosses over to a neighbouring multiple if it is within 2⁻⁵² of itself of the
-border, which changes no probability by more than about 2⁻³⁵ of itself while the scale is not below the
-secret. The rounding adds less than 10⁻⁸ to the noise's variance.
+The sum of a secret and noise in double precision is not as blurred as the sum of two real numbers:
+which last bits it can have depends on the secret (Mironov 2012). A result near 0 around a secret of 1 is
+always a multiple of 2⁻⁵³, one around a secret of 0 hardly ever. Where only decisions are seen that does
+no harm; a person of the local model sends the number itself. So she rounds it to a multiple of a power
+of two between 2⁻¹³ and 2⁻¹² of the noise's scale. To real numbers that is post-processing, which costs
+nothing. In double precision a result crosses over to a neighbouring multiple if it is within 2⁻⁵² of
+itself of the border, which changes no probability by more than about 2⁻³⁵ of itself while the scale is
+not below the secret. The rounding adds less than 10⁻⁸ of it to the noise's variance.
 """
 
 import math
