@@ -33,7 +33,7 @@ from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.linear import LinearContexts, LinearProblem
+from dpbandits.problems.linear import LinearActions, LinearProblem
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 Array = NDArray[np.float64]
@@ -166,7 +166,7 @@ class BatchedLinear(Policy):
                 checks.integer(least=1, block=block)
 
     def _begin(self, problem: LinearProblem, *settings: float) -> tuple[Any, Any]:
-        dim, public_set = problem.dimension, not isinstance(problem, LinearContexts)
+        dim, public_set = problem.dimension, isinstance(problem, LinearActions)
         mu = math.inf if isinstance(self.privacy, NonPrivate) else self.privacy.to_gaussian().mu
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
         # Long blocks of large matrices would fill the memory.
