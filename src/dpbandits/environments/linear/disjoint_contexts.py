@@ -13,7 +13,7 @@ from dpbandits.environments.linear.worlds import (
     Shown,
     check_sizes,
     draw_direction,
-    settle_means,
+    find_means,
     start_shown,
 )
 from dpbandits.problems import LinearContexts
@@ -40,7 +40,11 @@ class DisjointContexts(LinearEnvironment):
 
     def world(self) -> "DisjointWorld":
         """Nothing drawn yet."""
-        return DisjointWorld(start_shown(self.arms, self.arms * self.dim), np.zeros(self.dim))
+        return DisjointWorld(
+            shown=start_shown(self.arms, self.arms * self.dim),
+            features=np.zeros((self.arms, self.arms * self.dim)),
+            context=np.zeros(self.dim),
+        )
 
     def uniform_regret(self) -> float:
         """The arms' means are independent, each like one coordinate of a random unit vector."""
@@ -51,6 +55,7 @@ class DisjointWorld(NamedTuple):
     """State of `DisjointContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     context: Array  # (dim,)
 
 
@@ -66,6 +71,6 @@ def offer_disjoint(world: DisjointWorld, chance: Chance) -> tuple[Array]:
     draw_direction(context, chance)
     for a in range(arms):
         for j in range(dim):
-            shown.features[a, a * dim + j] = context[j]
-    settle_means(shown)
-    return (shown.features,)
+            world.features[a, a * dim + j] = context[j]
+    find_means(shown, world.features)
+    return (world.features,)

@@ -25,7 +25,7 @@ def band_mean(dim: int, low: float, high: float) -> float:
     density = math.exp(gammaln(dim / 2) - gammaln((dim - 1) / 2)) / math.sqrt(math.pi)
     power = (dim - 1) / 2
     moment = density * ((1 - low * low) ** power - (1 - high * high) ** power) / (dim - 1)
-    return moment / band_mass(dim, low, high)
+    return float(moment / band_mass(dim, low, high))
 
 
 def largest_mean(dim: int, actions: int) -> float:

@@ -20,7 +20,7 @@ from dpbandits.environments.linear.worlds import (
     dot,
     draw_direction,
     draw_frame,
-    settle_means,
+    find_means,
     start_shown,
 )
 from dpbandits.problems import LinearContexts
@@ -50,7 +50,10 @@ class LowRankContexts(LinearEnvironment):
     def world(self) -> "LowRankWorld":
         """Nothing drawn yet."""
         return LowRankWorld(
-            start_shown(self.actions, self.dim), np.zeros((self.rank, self.dim)), np.zeros(self.rank)
+            shown=start_shown(self.actions, self.dim),
+            features=np.zeros((self.actions, self.dim)),
+            frame=np.zeros((self.rank, self.dim)),
+            within=np.zeros(self.rank),
         )
 
     def uniform_regret(self) -> float:
@@ -82,10 +85,11 @@ class SwitchingContexts(LinearEnvironment):
     def world(self) -> "SwitchingWorld":
         """Nothing drawn yet."""
         return SwitchingWorld(
-            start_shown(self.actions, self.dim),
-            np.zeros((self.dim, self.dim)),
-            np.zeros(self.dim),
-            self.switch,
+            shown=start_shown(self.actions, self.dim),
+            features=np.zeros((self.actions, self.dim)),
+            frame=np.zeros((self.dim, self.dim)),
+            within=np.zeros(self.dim),
+            switch=self.switch,
         )
 
     def uniform_regret(self) -> float:
@@ -121,13 +125,13 @@ class RotatingContexts(LinearEnvironment):
 
     def world(self) -> "RotatingWorld":
         """Nothing drawn yet."""
-        dim = self.dim
         return RotatingWorld(
-            start_shown(self.actions, dim),
-            np.zeros((dim, dim)),
-            np.zeros((2, dim)),
-            self.turn,
-            self.tilt,
+            shown=start_shown(self.actions, self.dim),
+            features=np.zeros((self.actions, self.dim)),
+            frame=np.zeros((self.dim, self.dim)),
+            plane=np.zeros((2, self.dim)),
+            turn=self.turn,
+            tilt=self.tilt,
         )
 
     def uniform_regret(self) -> float:
@@ -153,6 +157,7 @@ class LowRankWorld(NamedTuple):
     """State of `LowRankContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     frame: Array  # (rank, d) orthonormal rows
     within: Array  # (rank,) scratch: coordinates in the subspace
 
@@ -161,6 +166,7 @@ class SwitchingWorld(NamedTuple):
     """State of `SwitchingContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     frame: Array  # (d, d) orthonormal rows
     within: Array  # (d,) scratch: coordinates in the subspace
     switch: int
@@ -170,13 +176,14 @@ class RotatingWorld(NamedTuple):
     """State of `RotatingContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     frame: Array  # (d, d) orthonormal rows
     plane: Array  # (2, d) this round's
     turn: int
     tilt: float
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
+@register_jitable(forceinline=True)
 def _draw_within(vector: Array, frame: Array, within: Array, chance: Chance) -> None:
     """A uniformly random unit vector in the span of orthonormal rows."""
     draw_direction(within, chance)
@@ -196,9 +203,9 @@ def offer_low_rank(world: LowRankWorld, chance: Chance) -> tuple[Array]:
         _draw_within(shown.theta, world.frame, within, chance)
     shown.rounds[0] += 1
     for k in range(shown.means.size):
-        _draw_within(shown.features[k], world.frame, within, chance)
-    settle_means(shown)
-    return (shown.features,)
+        _draw_within(world.features[k], world.frame, within, chance)
+    find_means(shown, world.features)
+    return (world.features,)
 
 
 @verb
@@ -212,9 +219,9 @@ def offer_switching(world: SwitchingWorld, chance: Chance) -> tuple[Array]:
     first, end = (half, dim) if late else (0, half)
     shown.rounds[0] += 1
     for k in range(shown.means.size):
-        _draw_within(shown.features[k], world.frame[first:end], world.within[first:end], chance)
-    settle_means(shown)
-    return (shown.features,)
+        _draw_within(world.features[k], world.frame[first:end], world.within[first:end], chance)
+    find_means(shown, world.features)
+    return (world.features,)
 
 
 @verb
@@ -235,7 +242,7 @@ def offer_rotating(world: RotatingWorld, chance: Chance) -> tuple[Array]:
     shown.rounds[0] += 1
     flat = SHORT * math.sqrt(1.0 - world.tilt * world.tilt)
     for k in range(shown.means.size):
-        action = shown.features[k]
+        action = world.features[k]
         draw_direction(action, chance)
         first, second = dot(action, plane[0]), dot(action, plane[1])
         # Both parts of a uniformly random vector are themselves uniformly random directions.
@@ -248,5 +255,5 @@ def offer_rotating(world: RotatingWorld, chance: Chance) -> tuple[Array]:
         along, across = flat * first / inside, flat * second / inside
         for j in range(dim):
             action[j] = up * action[j] + along * plane[0, j] + across * plane[1, j]
-    settle_means(shown)
-    return (shown.features,)
+    find_means(shown, world.features)
+    return (world.features,)
