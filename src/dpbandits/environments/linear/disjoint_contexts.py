@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpbandits import checks
 from dpbandits.engine import Chance, verb
 from dpbandits.environments.linear.spheres import largest_mean
 from dpbandits.environments.linear.worlds import (
     Array,
     LinearEnvironment,
     Shown,
-    check_sizes,
     draw_direction,
     find_means,
     start_shown,
@@ -32,7 +32,8 @@ class DisjointContexts(LinearEnvironment):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(1, self.dim, self.arms)
+        checks.integer(least=1, dim=self.dim)
+        checks.integer(least=2, arms=self.arms)
 
     def problem(self, rounds: int | None) -> LinearContexts:
         """Disjoint parameters."""
