@@ -46,18 +46,21 @@ class DecisionSet(Figure):
         from matplotlib.figure import Figure as Picture
 
         features, means, theta = self._drawn()
-        picture = Picture(figsize=(6.4, 5.4), layout="constrained")
+        picture = Picture(figsize=(7.0, 5.4), layout="constrained")
         axes: Any = picture.add_subplot(projection="3d")
         best = int(means.argmax())
         others = np.delete(np.arange(means.size), best)
         shown = axes.scatter(*features[others].T, c=means[others], s=7, cmap="viridis")
         axes.scatter(*features[best], c=COLOURS[1], s=90, marker="*", label="optimal action, mean .75")
         axes.quiver(0, 0, 0, *theta, color="black", arrow_length_ratio=0.1, label="θ*")
-        bar = picture.colorbar(shown, shrink=0.6, pad=0.1)
+        bar = picture.colorbar(shown, shrink=0.6, pad=0.08)
         bar.set_label("mean reward ⟨x, θ*⟩ of the suboptimal actions")
         # Seen from the side of θ*, where the cap without actions is.
-        axes.view_init(elev=18.0, azim=math.degrees(math.atan2(theta[1], theta[0])) + 50.0)
+        up, around = math.degrees(math.asin(theta[2])), math.degrees(math.atan2(theta[1], theta[0]))
+        axes.view_init(elev=0.6 * up, azim=around + 40.0)
         axes.set_box_aspect((1, 1, 1))
+        for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+            axis.set_ticks([-1.0, 0.0, 1.0])
         axes.legend(loc="upper left", frameon=False)
         return picture
 
@@ -137,7 +140,11 @@ class RegretByDimension(_ByDimension):
             curves = {f"d = {dim}": traces[f"{rewards}-{dim}"].regret("LinUCB") for dim in dims}
             draw_curves(axes, traces[f"{rewards}-{dims[0]}"].rounds, curves)
             axes.set_title(title)
-        panels[0].sharey(panels[1])
+            axes.xaxis.set_major_locator(_few_ticks())
+        top = max(axes.get_ylim()[1] for axes in panels)
+        for axes in panels:
+            axes.set_ylim(0.0, top)
+        panels[1].get_legend().remove()
         panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
         return figure
 
@@ -377,7 +384,7 @@ class RegretAgainstShift(Figure):
         for axes, noise in zip(panels, ("wishart", "gaussian"), strict=True):
             for index, gap in enumerate(self._GAPS):
                 regrets = self._regrets(traces, noise, gap)
-                axes.loglog(
+                axes.semilogx(
                     self._SHIFTS,
                     regrets,
                     marker="os^D"[index],
@@ -388,10 +395,11 @@ class RegretAgainstShift(Figure):
             axes.axvline(chosen.regularizers[-1, LOW], color="gray", linestyle=":")
             axes.set_title(f"{noise.capitalize()} noise (dotted: the paper's shift)")
             axes.set_xlabel("ρ_min")
+            axes.set_ylim(bottom=0.0)
+            axes.yaxis.set_major_formatter("{x:,.0f}")
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
-        panels[0].sharey(panels[1])
-        panels[0].legend(frameon=False)
+        panels[1].legend(frameon=False)
         panels[0].set_ylabel("regret after the last round (mean)")
         return figure
 
