@@ -144,7 +144,7 @@ class RegretByDimension(_ByDimension):
         top = max(axes.get_ylim()[1] for axes in panels)
         for axes in panels:
             axes.set_ylim(0.0, top)
-        panels[1].get_legend().remove()
+        panels[1].legend().remove()
         panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
         return figure
 
