@@ -57,6 +57,7 @@ INSTANCES: dict[str, Instance] = {
     "fixed gap 0, 10⁶": _fixed(0.0, _LONG),
     "rotating": Instance((RotatingContexts(turn=_SHORT),), _SHORT),
     "switching": Instance((SwitchingContexts(switch=_SHORT // 2),), _SHORT),
+    "switching, unseen": Instance((SwitchingContexts(switch=_SHORT // 2, tilt=0.0),), _SHORT),
     "low rank": Instance((LowRankContexts(),), _WIDE),
     "disjoint": Instance((DisjointContexts(),), _WIDE),
     "d = 20 gap .1": Instance((SphereContexts(20, 100),), _WIDE),
