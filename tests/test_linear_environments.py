@@ -172,7 +172,7 @@ def test_the_plane_turns_through_the_whole_space() -> None:
     """Each decision set is near a plane; neighbours are alike, the first and last are orthogonal."""
     rounds = 91
     planes = []
-    for features, *_ in rounds_of(dpb.RotatingContexts(5, 200, turn=rounds - 1), rounds):
+    for features, *_ in rounds_of(dpb.RotatingContexts(5, 200, turn=rounds - 1, tilt=0.1), rounds):
         assert np.linalg.norm(features, axis=1) == pytest.approx(1.0)
         _, sizes, rows = np.linalg.svd(features, full_matrices=False)
         # 200 actions of tilt .1: all but 1 % of the squares are in the plane.

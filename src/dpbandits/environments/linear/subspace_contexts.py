@@ -65,14 +65,14 @@ class SwitchingContexts(LinearEnvironment):
     """Fresh actions each round: up to round `switch` near one subspace, afterwards near its complement.
 
     The subspace is spanned by the first ⌊d/2⌋ of d random orthogonal directions, its complement by the
-    others. An action is √(1 − tilt²)·u + tilt·z, u a uniform unit vector in the one, z in the other. θ* is
-    uniform on the unit sphere. With `tilt` 0 nothing learned before the switch is of use after it.
+    others. An action is √(1 − tilt²)·u + tilt·z, u a uniform unit vector in the one, z in the other. θ*
+    is uniform on the unit sphere. With `tilt` 0 nothing learned before the switch is of use after it.
     """
 
     dim: int = 5
     actions: int = 25
     switch: int = 50_000
-    tilt: float = 0.1
+    tilt: float = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,7 +115,7 @@ class RotatingContexts(LinearEnvironment):
     dim: int = 5
     actions: int = 25
     turn: int = 100_000
-    tilt: float = 0.1
+    tilt: float = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
