@@ -197,13 +197,17 @@ class LinearLeaderboard(Figure):
                     if label in traces[f"{instance}-0"].policies
                 ]
                 best = name == RandomizedLinUCB.name()
+                open_to_all = all(
+                    f"{name} · {b}" not in traces[f"{shown[0]}-0"].policies for b in budgets
+                )
                 style = line_style(index) | {"linestyle": "none"}
                 marker, size = ("D", 10) if best else ("os^v"[index // 7 % 4], 6)
+                style["fillstyle"] = "none" if open_to_all else "full"
                 xs, ys = zip(*points, strict=True)
                 axes.plot(xs, ys, marker=marker, ms=size, label=name, alpha=0.85, **style)
             axes.set_xticks(range(len(shown)), shown, rotation=30, ha="right")
             axes.set_yscale("log")
-            axes.set_title(f"{budget}, and without privacy")
+            axes.set_title(f"{budget}; hollow: not private")
             axes.set_ylabel("mean regret")
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)

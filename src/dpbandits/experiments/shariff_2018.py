@@ -144,7 +144,8 @@ class RegretByDimension(_ByDimension):
         top = max(axes.get_ylim()[1] for axes in panels)
         for axes in panels:
             axes.set_ylim(0.0, top)
-        panels[1].legend().remove()
+        panels[0].legend().remove()
+        panels[1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
         return figure
 
