@@ -175,7 +175,7 @@ def _stops() -> list[int]:
 
 @pytest.mark.parametrize("noise", ["gaussian", "wishart"])
 def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
-    """At all rounds up to 4096 and around the powers of two up to 2^20, α = 10⁻⁶: so is the test's error.
+    """At all rounds up to 4096 and around powers of two up to 2^20; α = 10⁻⁶ is the test's error.
 
     The control is the shift as printed, which follows the most nodes that there can be.
     """
