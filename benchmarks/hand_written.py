@@ -203,10 +203,9 @@ def tree_lin_ucb(
                     exact[last, k] = leaf[k]
                     nodes[last, k] = noise.normal(leaf[k], wide)
                     k += 1
-            for i in range(dim):
+            for k in range(size - dim, size):
                 exact[last, k] = leaf[k]
                 nodes[last, k] = noise.normal(leaf[k], scale)
-                k += 1
             for k in range(size):
                 leaf[k] = 0.0
         # The prefix, its factor, its inverse.

@@ -170,7 +170,7 @@ class BatchedLinear(Policy):
         mu = math.inf if isinstance(self.privacy, NonPrivate) else self.privacy.to_gaussian().mu
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
         # Long blocks of large matrices would fill the memory.
-        blocks = self.blocks or ((512, 1024) if dim <= 32 else (256,))
+        blocks = self.blocks or ((512, 1024) if dim <= 64 else (512,))
         batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
         first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
         pace = 1.2 / mu if self.pace is None else self.pace
