@@ -149,9 +149,10 @@ def _write(
         page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
         page.section("How to read this").text(
             "Regret is what was lost against always playing the best action. A twin is the same "
-            "algorithm without a privacy budget. Under μ-GDP, an observer of all decisions can tell two "
-            "values of one person's reward apart no better than one draw of N(0, 1) from one of N(μ, 1). "
-            "Policies that first try every arm do so in the order given, which is why a curve may start flat."
+            "algorithm without a privacy budget. Under μ-GDP, an observer of all decisions can tell "
+            "two values of one person's reward apart no better than one draw of N(0, 1) from one of "
+            "N(μ, 1). Policies that first try every arm do so in the order given, which is why a curve "
+            "may start flat."
         )
         page.section("How to make this page again")
         page.command(
