@@ -2,16 +2,26 @@
 
 from dpbandits.engine.state import NoSecret, leaves, state_bytes
 from dpbandits.engine.streams import Chance, Noise, Streams
-from dpbandits.engine.verbs import implementation, is_local, is_paused, steps_of, verb
+from dpbandits.engine.verbs import (
+    clear,
+    implementation,
+    is_local,
+    is_paused,
+    join,
+    steps_of,
+    verb,
+)
 
 __all__ = [
     "Chance",
     "NoSecret",
     "Noise",
     "Streams",
+    "clear",
     "implementation",
     "is_local",
     "is_paused",
+    "join",
     "leaves",
     "state_bytes",
     "steps_of",

@@ -22,3 +22,11 @@ def leaves(state: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 def state_bytes(*states: Any) -> list[bytes]:
     """The same, bit for bit."""
     return [np.asarray(value).tobytes() for state in states for _, value in leaves(state)]
+
+
+def classes(state: Any) -> Iterator[type]:
+    """The class of a state and of every named tuple nested in it."""
+    yield type(state)
+    for value in state:
+        if hasattr(value, "_fields"):
+            yield from classes(value)

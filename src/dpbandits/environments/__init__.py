@@ -2,5 +2,7 @@
 
 from dpbandits.environments.arms import BernoulliArms, TruncatedExponentialArms
 from dpbandits.environments.environment import Environment
+from dpbandits.environments.matroids import MatroidArms
+from dpbandits.environments.movielens import MovieRatings
 
-__all__ = ["BernoulliArms", "Environment", "TruncatedExponentialArms"]
+__all__ = ["BernoulliArms", "Environment", "MatroidArms", "MovieRatings", "TruncatedExponentialArms"]

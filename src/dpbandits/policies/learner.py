@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits.engine import Streams, implementation, is_paused, steps_of
 from dpbandits.engine.loop import compiled_for
-from dpbandits.errors import HorizonReached, PrivacyError, RoundError
+from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
@@ -111,6 +111,11 @@ class Learner:
             if not (action is chosen or np.array_equal(action, chosen)):
                 raise RoundError(f"the open round chose action {chosen!r}, got an update for {action!r}")
             value = self.problem.reward(reward)
+            if np.shape(value) != np.shape(chosen):
+                raise InvalidInput(
+                    f"expected a reward for each of the {np.size(chosen)} items chosen, "
+                    f"got {np.size(value)}"
+                )
             self._busy = "update"
             self._close(value)
             self._busy = None

@@ -1,6 +1,31 @@
 """What a policy must know beforehand: how many actions, what range, how long."""
 
 from dpbandits.problems.arms import Arms
+from dpbandits.problems.matroids import (
+    GraphicMatroid,
+    LaminarMatroid,
+    LinearMatroid,
+    Matroid,
+    MatroidBases,
+    PartitionMatroid,
+    RestrictedMatroid,
+    TransversalMatroid,
+    TruncatedMatroid,
+    UniformMatroid,
+)
 from dpbandits.problems.problem import Problem
 
-__all__ = ["Arms", "Problem"]
+__all__ = [
+    "Arms",
+    "GraphicMatroid",
+    "LaminarMatroid",
+    "LinearMatroid",
+    "Matroid",
+    "MatroidBases",
+    "PartitionMatroid",
+    "Problem",
+    "RestrictedMatroid",
+    "TransversalMatroid",
+    "TruncatedMatroid",
+    "UniformMatroid",
+]
