@@ -6,6 +6,8 @@ from dpbandits.environments import __all__ as _environments
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, load
 from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
+from dpbandits.policies.linear import *
+from dpbandits.policies.linear import __all__ as _linear
 from dpbandits.policies.matroid import *
 from dpbandits.policies.matroid import __all__ as _matroid
 from dpbandits.privacy.accounting import Filter, Odometer, compose
@@ -53,6 +55,7 @@ __all__ = sorted(
         "recommend",
         "simulate",
         *_arms,
+        *_linear,
         *_environments,
         *_matroid,
         *_problems,

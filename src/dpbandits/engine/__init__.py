@@ -1,6 +1,6 @@
 """One source per algorithm: verbs over named tuples, run plain, compiled, or in one compiled loop."""
 
-from dpbandits.engine.state import NoSecret, leaves, state_bytes
+from dpbandits.engine.state import NoSecret, bare, leaves, state_bytes, wrapped
 from dpbandits.engine.streams import Chance, Noise, Streams
 from dpbandits.engine.verbs import (
     clear,
@@ -17,6 +17,7 @@ __all__ = [
     "NoSecret",
     "Noise",
     "Streams",
+    "bare",
     "clear",
     "implementation",
     "is_local",
@@ -26,4 +27,5 @@ __all__ = [
     "state_bytes",
     "steps_of",
     "verb",
+    "wrapped",
 ]

@@ -30,3 +30,13 @@ def classes(state: Any) -> Iterator[type]:
     for value in state:
         if hasattr(value, "_fields"):
             yield from classes(value)
+
+
+def wrapped(value: Any) -> Any:
+    """A value as verbs are given it: an array in a tuple, since compiled verbs return no bare ones."""
+    return (value,) if isinstance(value, np.ndarray) else value
+
+
+def bare(value: Any) -> Any:
+    """A value as users are given it: an array that verbs had in a tuple, a plain number otherwise."""
+    return value[0] if isinstance(value, tuple) else value

@@ -13,10 +13,10 @@ from dpbandits.engine import Chance, clear, join, verb
 from dpbandits.environments.environment import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Matroid, MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import shuffle, start_greedy
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 # Up to so many items the expected basis of a random order is computed from all sets.
 _ALL_SETS = 10
 _ORDERS = 200
@@ -58,7 +58,11 @@ class MatroidEnvironment(Environment):
         if matroid.size <= _ALL_SETS:
             chosen = _chances_of_being_chosen(matroid)
             return self.best_return() - math.fsum(p * m for p, m in zip(chosen, means, strict=True))
-        greedy, explore, total = start_greedy(matroid.state(), matroid.size), np.random.default_rng(0), 0.0
+        greedy, explore, total = (
+            start_greedy(matroid.state(), matroid.size),
+            np.random.default_rng(0),
+            0.0,
+        )
         for _ in range(_ORDERS):
             shuffle(greedy, explore)
             total += float(np.array(means)[greedy.basis].sum())
@@ -95,7 +99,9 @@ class MatroidArms(MatroidEnvironment):
         try:
             means = tuple(float(mean) for mean in self.means)
         except (TypeError, ValueError):
-            raise InvalidInput(f"expected means to be a sequence of numbers, got {self.means!r}") from None
+            raise InvalidInput(
+                f"expected means to be a sequence of numbers, got {self.means!r}"
+            ) from None
         object.__setattr__(self, "means", means)
         if len(means) != self.matroid.size:
             raise InvalidInput(
@@ -138,20 +144,21 @@ def offer(world: ItemsWorld, chance: Chance) -> None:
 
 
 @verb
-def pay(world: ItemsWorld, context: None, action: Integers, chance: Chance) -> Array:
+def pay(world: ItemsWorld, context: None, action: Items, chance: Chance) -> Rewards:
     """Every item draws, chosen or not, so that all policies meet the same rewards."""
     for item in range(world.means.size):
         world.all_paid[item] = 1.0 if chance.random() < world.means[item] else 0.0
-    if action.size != world.paid.size:
-        return world.all_paid
-    for place in range(action.size):
-        world.paid[place] = world.all_paid[action[place]]
-    return world.paid
+    items = action[0]
+    if items.size != world.paid.size:
+        return (world.all_paid,)
+    for place in range(items.size):
+        world.paid[place] = world.all_paid[items[place]]
+    return (world.paid,)
 
 
 @verb
 def settle(
-    world: ItemsWorld, context: None, action: Integers, reward: Array
+    world: ItemsWorld, context: None, action: Items, reward: Rewards
 ) -> tuple[float, float, float]:
     """The best return, the expected one of the basis, and what it paid."""
     return settle_basis(world.means, world.best, world.paid.size, action, reward)
@@ -159,12 +166,13 @@ def settle(
 
 @register_jitable(forceinline=True)
 def settle_basis(
-    means: Array, best: float, rank: int, action: Integers, reward: Array
+    means: Array, best: float, rank: int, action: Items, reward: Rewards
 ) -> tuple[float, float, float]:
     """A look at all items is no basis, and earns nothing."""
     mean, income = 0.0, 0.0
-    if action.size == rank:
+    items, rewards = action[0], reward[0]
+    if items.size == rank:
         for place in range(rank):
-            mean += means[action[place]]
-            income += reward[place]
+            mean += means[items[place]]
+            income += rewards[place]
     return best, mean, income

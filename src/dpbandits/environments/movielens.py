@@ -20,9 +20,9 @@ from dpbandits.engine import Chance, verb
 from dpbandits.environments.matroids import MatroidEnvironment, settle_basis, start_rewards
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import LinearMatroid
+from dpbandits.problems.matroids.bases import Items, Rewards
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 LICENCE = (
     "MovieLens data (GroupLens, University of Minnesota): for research, not to be passed on; cite "
     "Harper & Konstan 2015. The README in the folder has the terms."
@@ -110,18 +110,19 @@ def offer(world: RatingsWorld, chance: Chance) -> None:
 
 
 @verb
-def pay(world: RatingsWorld, context: None, action: Integers, chance: Chance) -> Array:
+def pay(world: RatingsWorld, context: None, action: Items, chance: Chance) -> Rewards:
     """Draw a person; an unrated film pays 0."""
     person = int(chance.random() * world.rated.shape[0])
-    paid = world.paid if action.size == world.paid.size else world.all_paid
-    for place in range(action.size):
-        paid[place] = world.rated[person, action[place]]
-    return paid
+    items = action[0]
+    paid = world.paid if items.size == world.paid.size else world.all_paid
+    for place in range(items.size):
+        paid[place] = world.rated[person, items[place]]
+    return (paid,)
 
 
 @verb
 def settle(
-    world: RatingsWorld, context: None, action: Integers, reward: Array
+    world: RatingsWorld, context: None, action: Items, reward: Rewards
 ) -> tuple[float, float, float]:
     """The best return, the expected one of the basis, and what it paid."""
     return settle_basis(world.means, world.best, world.paid.size, action, reward)

@@ -29,6 +29,8 @@ class Policy(Recipe):
     status: ClassVar[str] = "proved"
     # The least share of the budget that some replayed neighbour must reach.
     replay_floor: ClassVar[float] = 0.9
+    # Whether a learner runs compiled unless told otherwise: worth a second's wait for linear algebra.
+    compiles: ClassVar[bool] = False
 
     privacy: Budget
 
@@ -68,12 +70,15 @@ class Policy(Recipe):
         """The horizon below which this budget leaves nothing better than uniform play."""
         return 0
 
-    def start(self, problem: Problem, *, seed: Seed = None, compiled: bool = False) -> Learner:
+    def start(self, problem: Problem, *, seed: Seed = None, compiled: bool | None = None) -> Learner:
         """A learner on this problem; without a seed, on the operating system's randomness.
 
-        A seed is for tests and simulation: whoever knows it can undo the noise.
+        A seed is for tests and simulation: whoever knows it can undo the noise. Compiled or not, it
+        decides alike; the first compiled decision takes seconds to prepare, later ones are quicker.
         """
-        return self.rehearse(problem, seed=seed, compiled=compiled)
+        return self.rehearse(
+            problem, seed=seed, compiled=self.compiles if compiled is None else compiled
+        )
 
     def rehearse(self, problem: Problem, *, seed: Seed = None, compiled: bool = False) -> Learner:
         """A learner that plays all parts, for tests: for a local policy the server and every person.

@@ -1,6 +1,7 @@
 """What a policy must know beforehand: how many actions, what range, how long."""
 
 from dpbandits.problems.arms import Arms
+from dpbandits.problems.linear import LinearActions, LinearContexts, LinearProblem, disjoint_features
 from dpbandits.problems.matroids import (
     GraphicMatroid,
     LaminarMatroid,
@@ -19,7 +20,10 @@ __all__ = [
     "Arms",
     "GraphicMatroid",
     "LaminarMatroid",
+    "LinearActions",
+    "LinearContexts",
     "LinearMatroid",
+    "LinearProblem",
     "Matroid",
     "MatroidBases",
     "PartitionMatroid",
@@ -28,4 +32,5 @@ __all__ = [
     "TransversalMatroid",
     "TruncatedMatroid",
     "UniformMatroid",
+    "disjoint_features",
 ]

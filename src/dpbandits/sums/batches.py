@@ -18,7 +18,11 @@ releases are C s + noise with C the lower-triangular Toeplitz matrix of f, and C
 datum in batch j shifts the whitened releases by ‖C e_j‖/c ≤ 1 times μ. Gaussian noise with a
 lower-triangular C holds on adaptive streams, and blocks touch disjoint data: μ-GDP for any horizon.
 Its prefix sums carry about ln(batches)/π as much noise variance as independent ones would. It is for
-Gaussian noise only: under ε-DP it would cost the L1 norm of a column.
+Gaussian noise only: under ε-DP it would cost the L1 norm of a column. Blocks may grow, each with the c of
+its own size: short ones cost little while there are few batches, long ones when there are many.
+
+Coordinates may have `widths`: their noise is so much larger, and Δ is the sensitivity of the coordinates
+divided by them.
 """
 
 import math
@@ -42,8 +46,12 @@ class Batches(NamedTuple):
     last: Array  # (slots, dim) the last batch alone; independent batches only
     variance: Array  # (slots,) of the noise in `total`, per coordinate
     released: NDArray[np.int64]  # (slots,) how many batches were
+    place: NDArray[np.int64]  # (slots, 2): the block that is open, and batches released in it
     weights: Array  # f_q of the factorization; (1,) for independent batches
-    scale: float  # of one draw
+    sizes: NDArray[np.int64]  # batches in the first, second, … block; the last entry for all that follow
+    ratio: Array  # c of each block, relative to that of the first
+    widths: Array  # (dim,)
+    scale: float  # of one draw in the first block, at width 1
     laplace: bool
 
 
@@ -57,24 +65,38 @@ class Buffers(NamedTuple):
 
 
 def start_batches(
-    slots: int, dim: int, sensitivity: float, budget: Budget, *, block: int = 64, cumulative: bool = True
+    slots: int,
+    dim: int,
+    sensitivity: float,
+    budget: Budget,
+    *,
+    block: int | tuple[int, ...] = 64,
+    cumulative: bool = True,
+    widths: Array | None = None,
 ) -> tuple[Batches, Buffers]:
     """Empty batches, calibrated so that everything they ever release costs one budget.
 
-    `sensitivity` is what replacing one datum moves a batch by: in L1 under ε-DP, in L2 otherwise.
+    `sensitivity` is what replacing one datum moves a batch by, coordinates divided by their `widths`: in
+    L1 under ε-DP, in L2 otherwise. `block` is the size of every block, or of the first, second, … one.
     """
     laplace = isinstance(budget, PureDP)
-    weights = toeplitz_root(block if cumulative and not laplace else 1)
+    sizes = np.atleast_1d(np.array(block if cumulative and not laplace else 1, np.int64))
+    weights = toeplitz_root(int(sizes.max()))
+    norms = np.sqrt(np.cumsum(weights * weights))[sizes - 1]
     if laplace:
         scale = laplace_scale(sensitivity, budget)
     else:
-        scale = gaussian_scale(sensitivity, budget) * math.sqrt(float(weights @ weights))
+        scale = gaussian_scale(sensitivity, budget) * float(norms[0])
     public = Batches(
         total=np.zeros((slots, dim)),
         last=np.zeros((slots, dim)),
         variance=np.zeros(slots),
         released=np.zeros(slots, np.int64),
+        place=np.zeros((slots, 2), np.int64),
         weights=weights,
+        sizes=sizes,
+        ratio=norms / norms[0],
+        widths=np.ones(dim) if widths is None else np.array(widths, np.float64),
         scale=scale,
         laplace=laplace,
     )
@@ -98,11 +120,10 @@ def toeplitz_root(length: int) -> Array:
 @register_jitable(forceinline=True)
 def release_batch(public: Batches, secret: Buffers, slot: int, noise: Noise) -> None:
     """Close the open batch of a slot and release its sum."""
-    place = public.released[slot] % public.weights.size
     if public.weights.size == 1:
         _release_independent(public, secret, slot, noise)
     else:
-        _release_factorized(public, secret, slot, place, noise)
+        _release_factorized(public, secret, slot, noise)
     public.released[slot] += 1
 
 
@@ -110,10 +131,8 @@ def release_batch(public: Batches, secret: Buffers, slot: int, noise: Noise) -> 
 def _release_independent(public: Batches, secret: Buffers, slot: int, noise: Noise) -> None:
     for axis in range(public.total.shape[1]):
         value = secret.open[slot, axis]
-        if public.laplace:
-            drawn = noise.laplace(value, public.scale)
-        else:
-            drawn = noise.normal(value, public.scale)
+        scale = public.scale * public.widths[axis]
+        drawn = noise.laplace(value, scale) if public.laplace else noise.normal(value, scale)
         public.last[slot, axis] = drawn
         public.total[slot, axis] += drawn
         secret.open[slot, axis] = 0.0
@@ -121,18 +140,23 @@ def _release_independent(public: Batches, secret: Buffers, slot: int, noise: Noi
 
 
 @register_jitable(forceinline=True)
-def _release_factorized(public: Batches, secret: Buffers, slot: int, place: int, noise: Noise) -> None:
-    size = public.weights.size
+def _release_factorized(public: Batches, secret: Buffers, slot: int, noise: Noise) -> None:
+    block, place = min(public.place[slot, 0], public.sizes.size - 1), public.place[slot, 1]
+    ends = place + 1 == public.sizes[block]
+    unit = public.scale * public.ratio[block]
     for axis in range(public.total.shape[1]):
         secret.exact[slot, axis] += secret.open[slot, axis]
         secret.open[slot, axis] = 0.0
         location = secret.exact[slot, axis] + secret.carried[slot, axis]
         for q in range(1, place + 1):
             location += public.weights[q] * secret.noise[slot, place - q, axis]
-        drawn = noise.normal(location, public.scale)
+        drawn = noise.normal(location, unit * public.widths[axis])
         secret.noise[slot, place, axis] = drawn - location
         public.total[slot, axis] = drawn
-        if place == size - 1:
+        if ends:
             secret.carried[slot, axis] = drawn - secret.exact[slot, axis]
     # The block's variance so far grows by f² with each release; that of finished blocks stays.
-    public.variance[slot] += (public.scale * public.weights[place]) ** 2
+    public.variance[slot] += (unit * public.weights[place]) ** 2
+    if ends:
+        public.place[slot, 0] += 1
+    public.place[slot, 1] = 0 if ends else place + 1

@@ -52,6 +52,7 @@ class Tree(NamedTuple):
     size: Integers  # leaves of the first, second, … tree; the last entry for all that follow
     inner: Array  # scale of a node, by tree
     root: Array  # scale of the node that ends a tree
+    widths: Array  # (dim,) by which the noise of each coordinate is larger
     laplace: bool
 
 
@@ -80,10 +81,12 @@ def start_tree(
     *,
     leaves: int | None = None,
     root_share: float = 0.5,
+    widths: Array | None = None,
 ) -> tuple[Tree, Leaves]:
     """An empty tree for each slot, calibrated so that everything they ever release costs one budget.
 
-    `sensitivity` is what replacing one datum moves a leaf by: in L1 under ε-DP, in L2 otherwise.
+    `sensitivity` is what replacing one datum moves a leaf by, coordinates divided by their `widths`: in
+    L1 under ε-DP, in L2 otherwise.
     `leaves` is how many a slot will have at most; without it, trees double.
     """
     checks.open_unit(root_share=root_share)
@@ -111,6 +114,7 @@ def start_tree(
         size=np.array(size, np.int64),
         inner=np.array(inner, np.float64),
         root=np.array(root, np.float64),
+        widths=np.ones(dim) if widths is None else np.array(widths, np.float64),
         laplace=laplace,
     )
     return public, Leaves(open=np.zeros((slots, dim)), nodes=np.zeros((slots, levels, dim)))
@@ -135,7 +139,8 @@ def release_leaf(public: Tree, secret: Leaves, slot: int, noise: Noise) -> None:
         value = secret.open[slot, axis]
         secret.open[slot, axis] = 0.0
         secret.nodes[slot, place, axis] = value
-        drawn = noise.laplace(value, scale) if public.laplace else noise.normal(value, scale)
+        wide = scale * public.widths[axis]
+        drawn = noise.laplace(value, wide) if public.laplace else noise.normal(value, wide)
         total = public.prefix[slot, place, axis] + drawn
         public.prefix[slot, place + 1, axis] = total
         public.total[slot, axis] = total

@@ -32,7 +32,14 @@ from dpbandits.policies import Learner, LocalPolicy, Policy, load
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
-from dpbandits.testing.driving import drive, drive_apart, simulated_totals, state_bytes, state_size
+from dpbandits.testing.driving import (
+    arguments,
+    drive,
+    drive_apart,
+    simulated_totals,
+    state_bytes,
+    state_size,
+)
 from dpbandits.testing.examples import _BUDGETS, example_environment
 
 ROUNDS = 600
@@ -142,11 +149,11 @@ def check_rewards(policy: Policy, world: Environment) -> None:
     """Rewards beyond the declared range act like the end of the range."""
     problem, offered = world.problem(200), _offers(world)
     inside, beyond = (policy.rehearse(problem, seed=2) for _ in range(2))
+    low, high = sorted(reward for _, reward in problem.extreme_people()[:2])
     for index in range(200):
-        high = index % 3 != 0
-        for learner, size in ((inside, 1.0), (beyond, 1e9)):
-            action = learner.select(*offered)
-            learner.update(action, size if high else (0.0 if size == 1.0 else -size))
+        end, outwards = (low, -1e9) if index % 3 == 0 else (high, 1e9)
+        for learner, reward in ((inside, end), (beyond, end + outwards)):
+            learner.update(learner.select(*offered), reward)
     require(state_bytes(inside) == state_bytes(beyond), policy, "rewards must be clipped as declared")
 
 
@@ -242,15 +249,16 @@ def check_beats_uniform(policy: Policy, world: Environment) -> None:
 
 def check_replay(policy: Policy, world: Environment) -> None:
     """The replay finds the guarantee kept, by a test that reaches it."""
-    problem = policy.problem_kind.example(48)
+    example = type(world.problem(48)).example
+    problem = example(48)
     if policy.guarantee(problem).is_private:
         found = replay(policy.small(), problem)
         require(found.passed, policy, str(found))
         # And as it is, on a longer stream and a larger problem: private, if not at its worst there.
-        long = replay(policy, policy.problem_kind.example(300, size=6), thorough=False)
+        long = replay(policy, example(300, size=6), thorough=False)
         require(long.private, policy, str(long))
         # Past a horizon that was declared, where the guarantee is said not to end there.
-        past = replay(policy.small(), policy.problem_kind.example(12), rounds=60, thorough=False)
+        past = replay(policy.small(), example(12), rounds=60, thorough=False)
         require(past.private, policy, str(past))
 
 
@@ -275,7 +283,7 @@ def _offers(world: Environment) -> tuple[Any, ...]:
 
     state = world.world()
     context = implementation("offer", type(state))(state, Streams.of(0).chance)
-    return () if context is None else (context,)
+    return arguments(context)
 
 
 CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits import engine
-from dpbandits.engine import Streams, implementation
+from dpbandits.engine import Streams, bare, implementation, wrapped
 from dpbandits.environments import Environment
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server
 from dpbandits.simulation.run import play
@@ -19,6 +19,13 @@ class Driven:
     actions: list[Any]
     totals: list[float]
     state: bytes
+
+
+def arguments(context: Any) -> tuple[Any, ...]:
+    """What a learner's `select` is given where the verbs see this context."""
+    if context is None:
+        return ()
+    return context if isinstance(context, tuple) else (context,)
 
 
 def drive(
@@ -35,10 +42,10 @@ def drive(
     actions, totals = [], [0.0, 0.0, 0.0]
     for _ in range(rounds):
         context = offer(state, chance)
-        action = learner.select(*(() if context is None else (context,)))
-        reward = pay(state, context, action, chance)
-        learner.update(action, reward)
-        best, mean, income = settle(state, context, action, reward)
+        action = learner.select(*arguments(context))
+        reward = pay(state, context, wrapped(action), chance)
+        learner.update(action, bare(reward))
+        best, mean, income = settle(state, context, wrapped(action), reward)
         totals = [totals[0] + (best - mean), totals[1] + income, totals[2] + best]
         actions.append(action if isinstance(action, int) else tuple(action))
     return Driven(actions, [float(total) for total in totals], state_bytes(learner))
@@ -57,7 +64,7 @@ def drive_apart(
     for _ in range(rounds):
         person = Person(policy, problem, server.broadcast(), streams, seeded=True)
         context = offer(state, chance)
-        action = person.select(*(() if context is None else (context,)))
+        action = person.select(*arguments(context))
         server.receive(person.report(pay(state, context, action, chance)))
         actions.append(action if isinstance(action, int) else tuple(action))
     return actions

@@ -18,6 +18,7 @@ from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
 from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree
 
@@ -49,28 +50,29 @@ def release(public: Public, secret: Leaves, noise: Noise) -> None:
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> Integers:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """The basis of the largest total index."""
     done = int(public.round[0])
     if done == 0:
         shuffle(public.greedy, explore)
-        return public.greedy.basis
+        return (public.greedy.basis,)
     log = math.log(done + 1.0)
     root, cube = math.sqrt(log), log * log * log
     for item in range(public.score.size):
         bonus = root * public.width[item] + cube * public.rate[item]
         public.score[item] = public.base[item] + bonus
     improve(public.greedy, public.score)
-    return public.greedy.basis
+    return (public.greedy.basis,)
 
 
 @verb
-def observe(public: Public, secret: Leaves, context: None, action: Integers, reward: Array) -> None:
+def observe(public: Public, secret: Leaves, context: None, action: Items, reward: Rewards) -> None:
     """Each reward is a leaf of its item's tree."""
     public.round[0] += 1
-    for place in range(action.size):
-        item = action[place]
-        secret.open[item, 0] += centred(reward[place])
+    items, rewards = action[0], reward[0]
+    for place in range(items.size):
+        item = items[place]
+        secret.open[item, 0] += centred(rewards[place])
         public.plays[item] += 1
 
 

@@ -13,6 +13,7 @@ from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, start_greedy
 
 Array = NDArray[np.float64]
@@ -46,14 +47,15 @@ def release(public: ExactMeans, secret: Totals, noise: Noise) -> None:
 
 
 @verb
-def observe(public: ExactMeans, secret: Totals, context: None, action: Integers, reward: Array) -> None:
+def observe(public: ExactMeans, secret: Totals, context: None, action: Items, reward: Rewards) -> None:
     """Add the rewards up; a missing one counts ½."""
     public.round[0] += 1
-    for place in range(action.size):
-        item = action[place]
+    items, rewards = action[0], reward[0]
+    for place in range(items.size):
+        item = items[place]
         public.plays[item] += 1
         public.width[item] = 1.0 / math.sqrt(public.plays[item])
-        secret.total[item] += centred(reward[place])
+        secret.total[item] += centred(rewards[place])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, rebuild, shuffle, start_greedy
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
@@ -52,20 +53,21 @@ def release(public: Public, secret: Buffers, noise: Noise) -> None:
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> Integers:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """Go on with the basis in play until a release, or until t has grown by 3 %."""
     if public.round[0] >= public.until[0]:
         _choose(public, explore)
-    return public.played.basis
+    return (public.played.basis,)
 
 
 @verb
-def observe(public: Public, secret: Buffers, context: None, action: Integers, reward: Array) -> None:
+def observe(public: Public, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
     """Feed the first m items of the basis; the others' rewards are not read."""
     public.round[0] += 1
+    items, rewards = action[0], reward[0]
     for place in range(public.fed):
-        item = action[place]
-        secret.open[item, 0] += centred(reward[place])
+        item = items[place]
+        secret.open[item, 0] += centred(rewards[place])
         public.open[item] += 1
         if public.open[item] == public.length[item]:
             public.full[0] += 1

@@ -7,7 +7,8 @@ from typing import ClassVar
 from dpbandits import checks
 from dpbandits.engine import Chance, verb
 from dpbandits.policies.arms.divergences import kl_upper
-from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy, Integers
+from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
+from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import improve, shuffle
 
 
@@ -16,12 +17,12 @@ class Public(ExactMeans):
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> Integers:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """The basis of the largest total index."""
     done = int(public.round[0])
     if done == 0:
         shuffle(public.greedy, explore)
-        return public.greedy.basis
+        return (public.greedy.basis,)
     level = math.log(done + 1.0)
     level = max(level + public.option * math.log(level), 0.0)
     for item in range(public.score.size):
@@ -30,7 +31,7 @@ def select(public: Public, context: None, explore: Chance) -> Integers:
             mean = min(max(public.mean[item], 0.0), 1.0)
             public.score[item] = kl_upper(mean, level / public.plays[item])
     improve(public.greedy, public.score)
-    return public.greedy.basis
+    return (public.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,8 @@ from typing import ClassVar
 from dpbandits import checks
 from dpbandits.engine import Chance, verb
 from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy, Integers
+from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
+from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import rebuild, shuffle
 
 
@@ -16,7 +17,7 @@ class Public(ExactMeans):
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> Integers:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """The basis of the largest total posterior sample."""
     if public.round[0] == 0:
         shuffle(public.greedy, explore)
@@ -30,7 +31,7 @@ def select(public: Public, context: None, explore: Chance) -> Integers:
             if plays > 0.0:
                 public.score[item] = explore.normal(public.mean[item], public.width[item])
     rebuild(public.greedy, public.score)
-    return public.greedy.basis
+    return (public.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

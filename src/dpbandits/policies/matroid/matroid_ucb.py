@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpbandits.engine import Chance, verb
-from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy, Integers
+from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
+from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import improve, shuffle
 
 
@@ -14,17 +15,17 @@ class Public(ExactMeans):
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> Integers:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """The basis of the largest total index."""
     done = int(public.round[0])
     if done == 0:
         shuffle(public.greedy, explore)
-        return public.greedy.basis
+        return (public.greedy.basis,)
     radius = math.sqrt(2.0 * math.log(done))
     for item in range(public.score.size):
         public.score[item] = public.mean[item] + radius * public.width[item]
     improve(public.greedy, public.score)
-    return public.greedy.basis
+    return (public.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from dpbandits.engine import Chance, verb
 from dpbandits.policies.matroid import private_matroid_ucb
-from dpbandits.policies.matroid.private_matroid_ucb import ForgetfulBatches, Integers
+from dpbandits.policies.matroid.private_matroid_ucb import ForgetfulBatches
+from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import rebuild, shuffle
 
 
@@ -15,12 +16,12 @@ class Public(private_matroid_ucb.Public):
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> Integers:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """A fresh sample for every item, free of charge, and the best basis of the samples."""
     done = int(public.round[0])
     if done == 0:
         shuffle(public.greedy, explore)
-        return public.everything if public.look[0] == 1 else public.greedy.basis
+        return (public.everything if public.look[0] == 1 else public.greedy.basis,)
     spread = 3.0 * math.log(public.greedy.basis.size * (done + 1.0))
     for item in range(public.score.size):
         public.score[item] = math.inf
@@ -28,7 +29,7 @@ def select(public: Public, context: None, explore: Chance) -> Integers:
             centre = public.mean[item] + spread * public.tail[item]
             public.score[item] = explore.normal(centre, public.width[item])
     rebuild(public.greedy, public.score)
-    return public.greedy.basis
+    return (public.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

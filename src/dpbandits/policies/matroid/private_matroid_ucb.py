@@ -17,6 +17,7 @@ from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
@@ -51,28 +52,29 @@ def release(public: Public, secret: Buffers, noise: Noise) -> None:
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> Integers:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """The basis of the largest total index."""
     done = int(public.round[0])
     if done == 0:
         shuffle(public.greedy, explore)
-        return public.everything if public.look[0] == 1 else public.greedy.basis
+        return (public.everything if public.look[0] == 1 else public.greedy.basis,)
     spread = 3.0 * math.log(public.greedy.basis.size * (done + 1.0))
     radius = math.sqrt(spread)
     for item in range(public.score.size):
         bonus = radius * public.width[item] + spread * public.tail[item]
         public.score[item] = public.mean[item] + bonus
     improve(public.greedy, public.score)
-    return public.greedy.basis
+    return (public.greedy.basis,)
 
 
 @verb
-def observe(public: Public, secret: Buffers, context: None, action: Integers, reward: Array) -> None:
+def observe(public: Public, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
     """Fill the items' open batches; full means so many decisions, whatever was rated."""
     public.round[0] += 1
-    for place in range(action.size):
-        item = action[place]
-        secret.open[item, 0] += centred(reward[place])
+    items, rewards = action[0], reward[0]
+    for place in range(items.size):
+        item = items[place]
+        secret.open[item, 0] += centred(rewards[place])
         public.open[item] += 1
         if public.open[item] == public.length[item]:
             public.full[0] += 1

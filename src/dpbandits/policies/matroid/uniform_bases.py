@@ -3,14 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpbandits.engine import Chance, Noise, NoSecret, verb
 from dpbandits.policies.matroid.matroid_policy import MatroidPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, shuffle, start_greedy
 
 
@@ -26,20 +24,14 @@ def release(public: Public, secret: NoSecret, noise: Noise) -> None:
 
 
 @verb
-def select(public: Public, context: None, explore: Chance) -> NDArray[np.int64]:
+def select(public: Public, context: None, explore: Chance) -> Items:
     """The greedy basis of a fresh random order."""
     shuffle(public.greedy, explore)
-    return public.greedy.basis
+    return (public.greedy.basis,)
 
 
 @verb
-def observe(
-    public: Public,
-    secret: NoSecret,
-    context: None,
-    action: NDArray[np.int64],
-    reward: NDArray[np.float64],
-) -> None:
+def observe(public: Public, secret: NoSecret, context: None, action: Items, reward: Rewards) -> None:
     """Rewards are not read."""
 
 

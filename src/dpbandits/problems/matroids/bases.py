@@ -12,6 +12,9 @@ from dpbandits.problems.matroids.linear import LinearMatroid
 from dpbandits.problems.matroids.matroid import Matroid
 from dpbandits.problems.problem import Problem
 
+# An action and its rewards as verbs have them: in tuples, since compiled verbs return no bare arrays.
+Items = tuple[NDArray[np.int64]]
+Rewards = tuple[NDArray[np.float64]]
 _EXAMPLES = ((1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 0), (0, 0, 1), (2, 0, 0), (1, 0, 1))
 
 
@@ -74,12 +77,12 @@ class MatroidBases(Problem):
         """Nothing for every item; long enough for any action."""
         return np.full(self.items, math.nan)
 
-    def extreme_people(self) -> tuple[tuple[None, NDArray[np.float64]], ...]:
+    def extreme_people(self) -> tuple[tuple[None, Rewards], ...]:
         """Both ends for all items first; then mixed, inside, far beyond both ends, and no rewards."""
         alternating = (np.arange(self.items) % 2).astype(float)
         beyond = (-1e9, 1e300, math.inf, -math.inf)
         rewards = [np.full(self.items, value) for value in (0.0, 1.0, 0.25, *beyond)]
-        return tuple((None, reward) for reward in (*rewards, alternating, self.missing))
+        return tuple((None, (reward,)) for reward in (*rewards, alternating, self.missing))
 
     def public_facts(self) -> tuple[str, ...]:
         """The matroid and the range rewards are clipped to."""

@@ -1,0 +1,199 @@
+r"""Linear policies that learn from batches of rounds, each person in exactly one released sum.
+
+What `RandomizedLinUCB`, `BatchedLinUCB` and `BatchedLinThompson` share: the rows people add, the batches,
+the argument for their privacy. Each brings what it makes of a release, and how it chooses.
+
+**Contexts of her own (joint DP).** A person's row is (z, w): features and reward in units of their bounds,
+‖z‖ ≤ 1, |w| ≤ 1. A batch releases G̃ = Σ zzᵀ and ũ = Σ zw (the rewards' squares are never used). With noise
+of scale s_G off the diagonal of G, √2·s_G on it and s_U on u, replacing (a, y) by (b, y′) shifts the whitened
+release by at most
+
+    (‖aaᵀ − bbᵀ‖_F² / 2)/s_G² + ‖ay − by′‖²/s_U² ≤ (1 − c²)/s_G² + (2 + 2c)/s_U²,   c = a·b,
+
+for unit vectors and opposite rewards (shorter ones shift less). s_G = 1.5/μ and s_U = 1.5√2/μ give
+μ²(2 + c − c²)/2.25, largest at c = ½, where it is μ². The ends of batches count rounds only.
+
+**A public decision set.** Neighbours differ in one reward, so G is known exactly from the actions, and ũ
+alone is released with s_U = 2/μ.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Noise, verb
+from dpbandits.mechanisms.gram import pair_widths
+from dpbandits.policies.linear.protection import linear_guarantee
+from dpbandits.policies.linear.rows import GRID, add_pair, grid_row, unpack_pair
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.linear import LinearContexts, LinearProblem
+from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+
+Array = NDArray[np.float64]
+ROUND, END = 0, 1
+# s_G² μ² and s_U² μ² for contexts of one's own; s_U² μ² for a public decision set.
+GRAM_VARIANCE, MOMENT_VARIANCE, REWARD_VARIANCE = 2.25, 4.5, 4.0
+
+
+class Batched(NamedTuple):
+    """What is released, and what a policy made of it at the last release."""
+
+    clock: NDArray[np.int64]  # rounds played, the round at which the open batch ends
+    batches: Batches
+    actions: Array  # (K, d) the public decision set; no rows where everybody brings her own
+    played: Array  # (d, d) Σ zzᵀ of the actions played, where they are public
+    gram: Array  # (d, d) G̃
+    moment: Array  # (d,) ũ
+    mean: Array  # (d,) m
+    shape: Array  # (d, d) A, for widths √(xᵀAx)
+    values: Array  # (d,) scratch
+    vectors: Array  # (d, d) scratch
+    draw: Array  # (2, d) a Thompson sample and its standard normals
+    width: Array  # (2,) of confidence sets, and a bound of A
+    first_batch: int
+    growth: float
+    pace: float
+    max_norm: float
+    max_reward: float
+    settings: Array  # the policy's own
+
+
+class Rows(NamedTuple):
+    """The open batch, and room for one row."""
+
+    buffers: Buffers
+    row: Array
+
+
+@register_jitable(forceinline=True)
+def batch_ended(public: Batched) -> bool:
+    """Whether the open batch is complete; a function of the number of rounds."""
+    return bool(public.clock[ROUND] >= public.clock[END])
+
+
+@register_jitable
+def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
+    """Release the open batch, unpack what is known now, and open the next."""
+    release_batch(public.batches, secret.buffers, 0, noise)
+    if public.actions.shape[0] == 0:
+        unpack_pair(public.batches.total[0], public.gram, public.moment)
+    else:
+        for i in range(public.moment.size):
+            public.moment[i] = public.batches.total[0, i]
+            for j in range(public.moment.size):
+                public.gram[i, j] = public.played[i, j]
+    done = float(public.clock[ROUND])
+    length = max(float(public.first_batch), min(public.growth * done, public.pace * math.sqrt(done)))
+    public.clock[END] += int(length)
+
+
+@verb
+def observe(public: Batched, secret: Rows, context: Any, action: int, reward: float) -> None:
+    """Add the person's row to the open batch and count the round."""
+    _add_row(public, secret, context, action, reward)
+    public.clock[ROUND] += 1
+
+
+@register_jitable(forceinline=True)
+def _add_row(public: Batched, secret: Rows, context: Any, action: int, reward: float) -> None:
+    if context is None:
+        _add_reward(public, secret, action, reward)
+    else:
+        value = grid_row(
+            secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID
+        )
+        add_pair(secret.buffers.open[0], secret.row, value)
+
+
+@register_jitable(forceinline=True)
+def _add_reward(public: Batched, secret: Rows, action: int, reward: float) -> None:
+    """For a public decision set: G counts the decision, with or without a reward."""
+    value = grid_row(
+        secret.row, public.actions, action, reward, public.max_norm, public.max_reward, GRID
+    )
+    for i in range(secret.row.size):
+        secret.buffers.open[0, i] += secret.row[i] * value
+    grid_row(secret.row, public.actions, action, 0.0, public.max_norm, public.max_reward, GRID)
+    for i in range(secret.row.size):
+        for j in range(secret.row.size):
+            public.played[i, j] += secret.row[i] * secret.row[j]
+
+
+@register_jitable(forceinline=True)
+def noise_variance(public: Batched) -> tuple[float, float]:
+    """The variance of the noise in an off-diagonal entry of G̃, and in an entry of ũ."""
+    variance = public.batches.variance[0]
+    if public.actions.shape[0] == 0:
+        return variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE
+    return 0.0, variance * REWARD_VARIANCE
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedLinear(Policy):
+    """A linear policy whose every person is in one released batch."""
+
+    abstract: ClassVar[bool] = True
+    problem_kind: ClassVar = LinearProblem
+    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    paper: ClassVar[str] = "dpbandits"
+    compiles: ClassVar[bool] = True
+    state: ClassVar[type[Batched]]
+
+    first_batch: int | None = None
+    growth: float = 0.1
+    pace: float | None = None
+    blocks: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.first_batch is not None:
+            checks.integer(least=1, first_batch=self.first_batch)
+        checks.positive(growth=self.growth)
+        if self.pace is not None:
+            checks.not_negative(pace=self.pace)
+        if self.blocks is not None:
+            object.__setattr__(self, "blocks", tuple(self.blocks))
+            for block in self.blocks:
+                checks.integer(least=1, block=block)
+
+    def _begin(self, problem: LinearProblem, *settings: float) -> tuple[Any, Any]:
+        dim, public_set = problem.dimension, not isinstance(problem, LinearContexts)
+        mu = math.inf if isinstance(self.privacy, NonPrivate) else self.privacy.to_gaussian().mu
+        widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
+        # Long blocks of large matrices would fill the memory.
+        blocks = self.blocks or (64, 256, 1024 if dim <= 32 else 256)
+        batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
+        first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
+        pace = 3.7 / mu if self.pace is None else self.pace
+        public = self.state(
+            clock=np.array([0, first], np.int64),
+            batches=batches,
+            actions=problem.actions,
+            played=np.zeros((dim, dim) if public_set else (0, 0)),
+            gram=np.zeros((dim, dim)),
+            moment=np.zeros(dim),
+            mean=np.zeros(dim),
+            shape=np.eye(dim),
+            values=np.zeros(dim),
+            vectors=np.zeros((dim, dim)),
+            draw=np.zeros((2, dim)),
+            width=np.array([0.0, 1.0]),
+            first_batch=first,
+            growth=self.growth,
+            pace=pace,
+            max_norm=problem.max_norm,
+            max_reward=problem.max_reward,
+            settings=np.array(settings, np.float64),
+        )
+        return public, Rows(buffers, np.zeros(dim))
+
+    def guarantee(self, problem: LinearProblem) -> Guarantee:
+        """The budget itself, for any number of rounds."""
+        return linear_guarantee(self.privacy, problem)

@@ -1,0 +1,21 @@
+"""What linear policies protect, by the kind of problem."""
+
+from dpbandits.privacy.budgets import Budget
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.linear import LinearContexts, LinearProblem
+
+
+def linear_guarantee(budget: Budget, problem: LinearProblem) -> Guarantee:
+    """A budget for as many rounds as there are.
+
+    Of contexts of her own, a person's features and reward are hidden from everybody else; she herself is
+    shown an action chosen by her features, which no policy could do under ordinary differential privacy
+    (`regret_without_contexts`). Of a public decision set, the rewards are hidden from everybody.
+    """
+    own = isinstance(problem, LinearContexts)
+    return Guarantee(
+        budget=budget,
+        unit=Unit.ROUND if own else Unit.REWARD,
+        trust=Trust.JOINT if own else Trust.CENTRAL,
+        public=problem.public_facts(),
+    )

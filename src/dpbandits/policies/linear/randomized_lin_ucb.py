@@ -1,0 +1,124 @@
+r"""Upper confidence bounds of random width on a posterior that knows about the privacy noise."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from numba.extending import register_jitable
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.linear.algebra import eigen, norm_bound
+from dpbandits.policies.linear.batched import (
+    Batched,
+    BatchedLinear,
+    Rows,
+    batch_ended,
+    close_batch,
+    noise_variance,
+)
+from dpbandits.policies.linear.choosing import any_action, most_promising
+from dpbandits.problems.linear import LinearProblem
+
+
+class Public(Batched):
+    """As for all batched policies; `settings` holds v."""
+
+
+@verb
+def release(public: Public, secret: Rows, noise: Noise) -> None:
+    """At the end of a batch, release it and restate the posterior."""
+    if batch_ended(public):
+        close_batch(public, secret, noise)
+        _restate(public)
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """Uniform in the first batch; then the largest bound, of a random width that all actions share."""
+    if context is None:
+        return _choose(public, public.actions, explore)
+    return _choose(public, context[0], explore)
+
+
+@register_jitable(forceinline=True)
+def _choose(public: Public, features: Any, explore: Chance) -> int:
+    if public.batches.released[0] == 0:
+        return any_action(features, explore)
+    width = public.settings[0] * abs(explore.standard_normal())
+    return most_promising(features, public.mean, public.shape, width, public.width[1], explore)
+
+
+@register_jitable
+def _restate(public: Public) -> None:
+    """m and A in the eigenbasis of G̃."""
+    gram_noise, moment_noise = noise_variance(public)
+    size = public.moment.size
+    eigen(public.gram, public.values, public.vectors)
+    for i in range(size):
+        public.mean[i] = 0.0
+        for j in range(size):
+            public.shape[i, j] = 0.0
+    for k in range(size):
+        direction = 0.0
+        for i in range(size):
+            direction += public.vectors[i, k] * public.moment[i]
+        known = max(public.values[k], 0.0)
+        # Cov(ũ − G̃θ) for rewards of variance ½ and ‖θ‖ = 1, in units of the bounds. (The small constant
+        # only keeps 0/0 away where nothing is known and nothing is hidden.)
+        spread = 0.5 * known + gram_noise + moment_noise + 1e-12
+        precision = known * known / spread
+        middle = known * direction / spread / (size + precision)
+        for i in range(size):
+            public.mean[i] += public.vectors[i, k] * middle
+            for j in range(size):
+                public.shape[i, j] += public.vectors[i, k] * public.vectors[j, k] / (2.0 + precision)
+    public.width[1] = norm_bound(public.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedLinUCB(BatchedLinear):
+    r"""Play the largest upper bound m·x + v·|Z|·√(xᵀAx), with one fresh public Z ~ N(0, 1) a round.
+
+    **Definition.** In units of the bounds (‖z‖ ≤ 1, |w| ≤ 1). The first batch of b₀ = max(16, ⌈15/μ⌉) rounds
+    is uniform play; then, at round t, a batch has max(b₀, min(`growth`·t, `pace`·√t)) rounds, with .1 and
+    3.7/μ unless given. A release gives G̃ and ũ with noise variances s_G² and s_U² per entry. With
+    G̃ = U diag(λ) Uᵀ, a = Uᵀũ, λ₊ = max(λ, 0), τ² = s_G² + s_U² and D = λ₊/2 + τ²,
+
+        m = U [(λ₊ a/D) / (d + λ₊²/D)],   A = U diag(1/(2 + λ₊²/D)) Uᵀ,   v = `width`.
+
+    ũ = G̃θ + e with Cov e ≈ σ²G + (s_U² + s_G²‖θ‖²) I: this is the posterior of θ under errors in both. Where
+    λ ≫ τ it is least squares; where λ ≪ τ the mean shrinks to 0 and the width stays that of the prior, so
+    directions that are only noise never look explored. With diverse contexts all widths are alike, |Z|
+    cancels and it acts greedily; on a fixed set |Z| makes every batch a mixture of actions.
+
+    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is in one released
+    batch, whose noise makes everything ever released μ-GDP (`policies/linear/batched.py`,
+    `sums/batches.py`), on adaptive streams and for any horizon. Batches end by the count of rounds, and m,
+    A and later decisions are functions of releases, of other people's own features, and of free randomness.
+    On `LinearActions` one reward is replaced, all decisions are protected, and G needs no noise.
+
+    **Regret.** Measured, not proved: the width is a heuristic (privacy does not depend on it). `BatchedLinUCB`
+    has valid confidence sets. docs/reproduction.md compares them.
+
+    >>> import numpy as np, dpbandits as dpb
+    >>> policy = dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
+    >>> learner = policy.start(dpb.LinearContexts(2), compiled=False)
+    >>> action = learner.select(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]))
+    >>> learner.update(action, 1.0)
+    """
+
+    state: ClassVar = Public
+
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.not_negative(width=self.width)
+
+    def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
+        """Nothing known: uniform play."""
+        return self._begin(problem, self.width)
+
+    def small(self) -> "RandomizedLinUCB":
+        """Batches of two to five rounds in blocks of two and three."""
+        return replace(self, first_batch=2, blocks=(2, 3))

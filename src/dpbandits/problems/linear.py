@@ -1,0 +1,216 @@
+"""Linear bandits: every action has features, and its expected reward is linear in them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.errors import InvalidInput
+from dpbandits.problems.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LinearProblem(Problem):
+    """Features of length at most `max_norm`, rewards in [−max_reward, max_reward].
+
+    What exceeds either is scaled or clipped to it before it touches a sum.
+    """
+
+    abstract: ClassVar[bool] = True
+
+    max_norm: float = field(default=1.0, kw_only=True)
+    max_reward: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.positive(max_norm=self.max_norm, max_reward=self.max_reward)
+
+    @classmethod
+    def example(cls, horizon: int | None, *, size: int = 3) -> "LinearProblem":
+        """A fresh decision set per person, in size − 1 dimensions."""
+        return LinearContexts(size - 1, horizon=horizon)
+
+    @property
+    def dimension(self) -> int:
+        """The length d of a feature vector."""
+        raise NotImplementedError
+
+    @property
+    def actions(self) -> Array:
+        """The fixed decision set, (K, d); without rows where everybody brings her own."""
+        return np.zeros((0, self.dimension))
+
+    def reward(self, value: Any) -> float:
+        """One number (or a boolean), later clipped; NaN and what is no number are refused."""
+        if type(value) is not float:
+            if value is None:
+                value = math.nan
+            elif isinstance(value, bool | np.ndarray) and np.ndim(value) == 0:
+                value = float(value)
+            value = checks.number("reward", value)
+        if math.isnan(value):
+            raise InvalidInput("expected reward to be a number, got nan; use skip() for a missing one")
+        return float(value)
+
+
+@dataclass(frozen=True)
+class LinearContexts(LinearProblem):
+    """A fresh decision set for every person: `dim` features for each action that she may be shown.
+
+    ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her features and
+    her reward are private. With `arms` each person brings one vector of `dim` numbers instead, and each
+    arm has parameters of its own: the features of arm a are that vector in block a of arms·dim. (The matrix
+    of them all, as `disjoint_features` makes it, is taken as well.)
+    """
+
+    dim: int
+    arms: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer(least=1, dim=self.dim)
+        if self.arms is not None:
+            # With one arm there is nothing to decide.
+            checks.integer(least=2, arms=self.arms)
+
+    @property
+    def dimension(self) -> int:
+        """The length d of a feature vector, of all blocks together."""
+        return self.dim * (self.arms or 1)
+
+    def context(self, *offered: Any) -> tuple[Array]:
+        """A (K, d) array of finite features, each scaled down to `max_norm` where it is longer."""
+        shape = f"a vector of {self.dim}" if self.arms else f"a (K, {self.dim}) array of"
+        if len(offered) != 1:
+            raise InvalidInput(f"select() takes one thing, {shape} features; got {len(offered)}")
+        try:
+            given = np.array(offered[0], dtype=np.float64, order="C")
+        except (TypeError, ValueError):
+            raise InvalidInput(f"expected {shape} features, got {offered[0]!r:.80}") from None
+        if self.arms is not None and given.shape != (self.arms, self.dimension):
+            if given.shape != (self.dim,):
+                raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
+            given = disjoint_features(given, self.arms)
+        if given.ndim != 2 or given.shape[1] != self.dimension:
+            raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
+        if given.shape[0] == 0:
+            raise InvalidInput("expected features of at least one action, got none")
+        if not np.isfinite(given).all():
+            raise InvalidInput("expected finite features, got nan or infinity")
+        # Of the largest entry first: the square of a huge one would overflow.
+        largest = np.abs(given).max(axis=1, keepdims=True)
+        largest[largest == 0.0] = 1.0
+        norm = largest * np.linalg.norm(given / largest, axis=1, keepdims=True)
+        return (np.where(norm > self.max_norm, given * (self.max_norm / norm), given),)
+
+    def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
+        """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
+        size, largest, reward = self.dimension, self.max_norm, self.max_reward
+
+        def facing(*entries: float) -> Array:
+            vector = np.zeros(size)
+            vector[: len(entries)] = entries[:size]
+            return vector * largest
+
+        first, tilted = facing(1.0), facing(0.5, math.sqrt(0.75))
+        if size == 1:
+            tilted = first
+        second = facing(0.0, 1.0)
+        one, other = first[None, :], tilted[None, :]
+        people = (
+            (one, reward),
+            (other, -reward),
+            (one, -reward),
+            (np.stack((first, second)), 0.5 * reward),
+            (np.stack((second, tilted, -first)), -reward),
+            (np.stack((0.3 * first, -0.7 * tilted, 0.1 * second)), 0.0),
+            (1e9 * one, -1e9),
+            (-1e200 * other, math.inf),
+            (np.full((2, size), math.nan), reward),
+            (np.full((1, size), math.inf), -math.inf),
+            (np.zeros((3, size)), reward),
+            (other, self.missing),
+        )
+        return tuple(((features,), value) for features, value in people)
+
+    def public_facts(self) -> tuple[str, ...]:
+        """The number of features and the bounds."""
+        return (
+            "the number of features",
+            f"the bounds {self.max_norm:g} on their norm and ±{self.max_reward:g} on rewards",
+        )
+
+
+@dataclass(frozen=True)
+class LinearActions(LinearProblem):
+    """One fixed, public decision set, given as rows of numbers; only the rewards are private.
+
+    ``select()`` takes nothing and returns the number of a row. Neighbours differ in a reward only, so
+    how often each action was played is public.
+    """
+
+    features: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "features", _rows(self.features))
+        longest = max(math.hypot(*row) for row in self.features)
+        if longest > self.max_norm * (1.0 + 1e-12):
+            raise InvalidInput(
+                f"expected features of norm at most max_norm = {self.max_norm:g}, got one of {longest:g}"
+            )
+
+    @property
+    def dimension(self) -> int:
+        """The length d of a row."""
+        return len(self.features[0])
+
+    @property
+    def actions(self) -> Array:
+        """The rows as an array."""
+        return np.array(self.features)
+
+    def context(self, *offered: Any) -> None:
+        """The decision set is declared, so a person brings nothing."""
+        if offered:
+            raise InvalidInput("select() takes no context when the problem is LinearActions")
+
+    def extreme_people(self) -> tuple[tuple[None, float], ...]:
+        """Both ends first, then the inside, far beyond both ends, and no reward at all."""
+        beyond = (-1e9, 1e300, math.inf, -math.inf, self.missing)
+        inside = (-0.5 * self.max_reward, 0.0, 0.5 * self.max_reward)
+        ends = (-self.max_reward, self.max_reward)
+        return tuple((None, reward) for reward in (*ends, *inside, *beyond))
+
+    def public_facts(self) -> tuple[str, ...]:
+        """The decision set and the range of rewards."""
+        return "the decision set", f"the reward range ±{self.max_reward:g}"
+
+
+def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
+    """One context as features of `arms` actions with parameters of their own: (arms, arms·dim).
+
+    >>> disjoint_features([1.0, 2.0], 2)
+    array([[1., 2., 0., 0.],
+           [0., 0., 1., 2.]])
+    """
+    return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :])
+
+
+def _rows(given: Any) -> tuple[tuple[float, ...], ...]:
+    """Rows of equally many finite numbers, at least two, as tuples."""
+    try:
+        rows = tuple(tuple(float(value) for value in row) for row in given)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"expected features as rows of numbers, got {given!r:.80}") from None
+    if len(rows) < 2 or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        raise InvalidInput("expected features as at least two rows of equally many numbers")
+    if not np.isfinite(np.array(rows)).all():
+        raise InvalidInput("expected features as rows of finite numbers, got nan or infinity")
+    return rows
