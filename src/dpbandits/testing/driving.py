@@ -28,6 +28,11 @@ def arguments(context: Any) -> tuple[Any, ...]:
     return context if isinstance(context, tuple) else (context,)
 
 
+def alike(reward: float, action: Any) -> Any:
+    """This reward for an action, or for each of the items that are one."""
+    return np.full(np.shape(action), reward)[()]
+
+
 def drive(
     learner: Learner,
     world: Environment,

@@ -169,7 +169,9 @@ class BatchedLinear(Policy):
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
         # Long blocks of large matrices would fill the memory.
         blocks = self.blocks or (64, 256, 1024 if dim <= 32 else 256)
-        batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
+        batches, buffers = start_batches(
+            1, widths.size, 1.0, self.privacy, block=blocks, widths=widths
+        )
         first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
         pace = 3.7 / mu if self.pace is None else self.pace
         public = self.state(
