@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits.mechanisms.wishart import draw_wishart, matrix_size
+
 
 @dataclass(frozen=True)
 class Draw:
@@ -18,6 +20,7 @@ class Draw:
     location: Any
     scale: Any
     result: Any
+    dof: int = 0  # degrees of freedom, of Wishart noise
 
     def __post_init__(self) -> None:
         if isinstance(self.result, float | int) and isinstance(self.location, float):
@@ -104,6 +107,14 @@ class RecordingNoise:
         self.draws.append(Draw("binomial", p, n, result))
         return result
 
+    def wishart(self, location: Any, dof: int, scale: float) -> Any:
+        """A remembered Wishart draw, never pushed: a policy may rely on noise with no negative part."""
+        size, result = matrix_size(location.size), np.empty(location.size)
+        draw_wishart(self.generator, location, result, dof, scale, np.empty((size, size)))
+        self.numbers += result.size
+        self.draws.append(Draw("wishart", location, scale, result, dof))
+        return result
+
 
 @dataclass
 class ForcedNoise:
@@ -116,7 +127,7 @@ class ForcedNoise:
         """The results to force in the next round."""
         self.recorded, self.draws = recorded, []
 
-    def _force(self, kind: str, location: Any, scale: Any, size: Any) -> Any:
+    def _force(self, kind: str, location: Any, scale: Any, size: Any, dof: int = 0) -> Any:
         position = len(self.draws)
         if position >= len(self.recorded):
             raise Mismatch(f"draw {position + 1} of a round that drew {len(self.recorded)} before")
@@ -129,9 +140,9 @@ class ForcedNoise:
         shape = np.broadcast_shapes(np.shape(location), np.shape(scale), np.shape(np.empty(size or ())))
         if kind != before.kind or shape != np.shape(before.result):
             raise Mismatch(f"{kind} of shape {shape} where it was another {before.kind}")
-        if not np.array_equal(np.broadcast_to(scale, shape), before.scale):
+        if dof != before.dof or not np.array_equal(np.broadcast_to(scale, shape), before.scale):
             raise Mismatch(f"{kind} of scale {scale} where it was {before.scale}")
-        self.draws.append(Draw(kind, location, scale, before.result))
+        self.draws.append(Draw(kind, location, scale, before.result, dof))
         return before.result[()] if shape == () else before.result.copy()
 
     def normal(self, loc: Any, scale: Any, size: Any = None) -> Any:
@@ -145,6 +156,10 @@ class ForcedNoise:
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """The recorded result."""
         return self._force("binomial", p, n, size)
+
+    def wishart(self, location: Any, dof: int, scale: float) -> Any:
+        """The recorded result."""
+        return self._force("wishart", location, scale, None, dof)
 
 
 class Mismatch(Exception):

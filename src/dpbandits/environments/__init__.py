@@ -2,7 +2,27 @@
 
 from dpbandits.environments.arms import BernoulliArms, TruncatedExponentialArms
 from dpbandits.environments.environment import Environment
+from dpbandits.environments.linear import (
+    DisjointContexts,
+    FixedActions,
+    LowRankContexts,
+    RotatingContexts,
+    SphereContexts,
+    SwitchingContexts,
+)
 from dpbandits.environments.matroids import MatroidArms
 from dpbandits.environments.movielens import MovieRatings
 
-__all__ = ["BernoulliArms", "Environment", "MatroidArms", "MovieRatings", "TruncatedExponentialArms"]
+__all__ = [
+    "BernoulliArms",
+    "DisjointContexts",
+    "Environment",
+    "FixedActions",
+    "LowRankContexts",
+    "MatroidArms",
+    "MovieRatings",
+    "RotatingContexts",
+    "SphereContexts",
+    "SwitchingContexts",
+    "TruncatedExponentialArms",
+]

@@ -123,33 +123,44 @@ def start_tree(
 @register_jitable(forceinline=True)
 def release_leaf(public: Tree, secret: Leaves, slot: int, noise: Noise) -> None:
     """Close the open leaf of a slot and release the node that it completes."""
-    before = int(public.leaves[slot])
+    place = merge_leaf(public, secret, slot)
     which = min(int(public.finished[slot]), public.size.size - 1)
-    ends = before + 1 == public.size[which]
+    ends = public.leaves[slot] + 1 == public.size[which]
     scale = public.root[which] if ends else public.inner[which]
-    # The new node takes in the nodes of level 0, 1, … that are live: the trailing ones of `before`.
+    for axis in range(public.total.shape[1]):
+        wide = scale * public.widths[axis]
+        value = secret.nodes[slot, place, axis]
+        drawn = noise.laplace(value, wide) if public.laplace else noise.normal(value, wide)
+        public.prefix[slot, place + 1, axis] = public.prefix[slot, place, axis] + drawn
+    finish_leaf(public, slot, place, scale * scale * (2.0 if public.laplace else 1.0))
+
+
+@register_jitable(forceinline=True)
+def merge_leaf(public: Tree, secret: Leaves, slot: int) -> int:
+    """Make the node that the open leaf completes, of it and the live nodes of level 0, 1, …; its place."""
     place = int(public.live[slot])
-    ones = before
+    ones = int(public.leaves[slot])  # the trailing ones of its binary digits are those nodes
     while ones & 1:
         place -= 1
         ones >>= 1
         for axis in range(public.total.shape[1]):
             secret.open[slot, axis] += secret.nodes[slot, place, axis]
     for axis in range(public.total.shape[1]):
-        value = secret.open[slot, axis]
+        secret.nodes[slot, place, axis] = secret.open[slot, axis]
         secret.open[slot, axis] = 0.0
-        secret.nodes[slot, place, axis] = value
-        wide = scale * public.widths[axis]
-        drawn = noise.laplace(value, wide) if public.laplace else noise.normal(value, wide)
-        total = public.prefix[slot, place, axis] + drawn
-        public.prefix[slot, place + 1, axis] = total
-        public.total[slot, axis] = total
-    variance = public.spread[slot, place] + scale * scale * (2.0 if public.laplace else 1.0)
-    public.spread[slot, place + 1] = variance
-    public.variance[slot] = variance
-    public.leaves[slot] = before + 1
+    return place
+
+
+@register_jitable(forceinline=True)
+def finish_leaf(public: Tree, slot: int, place: int, variance: float) -> None:
+    """Count a leaf whose node was released into `prefix`, with so much noise."""
+    for axis in range(public.total.shape[1]):
+        public.total[slot, axis] = public.prefix[slot, place + 1, axis]
+    public.spread[slot, place + 1] = public.spread[slot, place] + variance
+    public.variance[slot] = public.spread[slot, place + 1]
+    public.leaves[slot] += 1
     public.live[slot] = place + 1
-    if ends:
+    if public.leaves[slot] == public.size[min(int(public.finished[slot]), public.size.size - 1)]:
         _begin_next(public, slot)
 
 

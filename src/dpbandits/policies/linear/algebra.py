@@ -5,6 +5,8 @@ from typing import Any
 
 from numba.extending import register_jitable
 
+from dpbandits.engine import Chance
+
 
 @register_jitable
 def cholesky(matrix: Any, ridge: float, lower: Any) -> float:
@@ -115,3 +117,15 @@ def _rotate(matrix: Any, vectors: Any, p: int, q: int) -> None:
         one, other = vectors[k, p], vectors[k, q]
         vectors[k, p] = cosine * one - sine * other
         vectors[k, q] = sine * one + cosine * other
+
+
+@register_jitable
+def sample(mean: Any, factor: Any, spread: float, draw: Any, explore: Chance) -> None:
+    """draw[0] ~ N(mean, spread²·F Fᵀ) for a lower-triangular F; draw[1] holds the standard normals."""
+    for i in range(mean.size):
+        draw[1, i] = explore.standard_normal()
+    for i in range(mean.size):
+        value = 0.0
+        for k in range(i + 1):
+            value += factor[i, k] * draw[1, k]
+        draw[0, i] = mean[i] + spread * value

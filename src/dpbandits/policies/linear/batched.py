@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Noise, verb
-from dpbandits.mechanisms.gram import pair_widths
+from dpbandits.mechanisms.gram import add_row, pair_widths, unpack
 from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.rows import GRID, add_pair, grid_row, unpack_pair
+from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
@@ -82,12 +82,14 @@ def batch_ended(public: Batched) -> bool:
 def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
     """Release the open batch, unpack what is known now, and open the next."""
     release_batch(public.batches, secret.buffers, 0, noise)
+    total, size = public.batches.total[0], public.moment.size
+    for i in range(size):
+        public.moment[i] = total[total.size - size + i]
     if public.actions.shape[0] == 0:
-        unpack_pair(public.batches.total[0], public.gram, public.moment)
+        unpack(total, public.gram)
     else:
-        for i in range(public.moment.size):
-            public.moment[i] = public.batches.total[0, i]
-            for j in range(public.moment.size):
+        for i in range(size):
+            for j in range(size):
                 public.gram[i, j] = public.played[i, j]
     done = float(public.clock[ROUND])
     length = max(float(public.first_batch), min(public.growth * done, public.pace * math.sqrt(done)))
@@ -109,7 +111,7 @@ def _add_row(public: Batched, secret: Rows, context: Any, action: int, reward: f
         value = grid_row(
             secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID
         )
-        add_pair(secret.buffers.open[0], secret.row, value)
+        add_row(secret.buffers.open[0], secret.row, value)
 
 
 @register_jitable(forceinline=True)

@@ -1,11 +1,16 @@
 """What linear policies protect, by the kind of problem."""
 
-from dpbandits.privacy.budgets import Budget
+from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.linear import LinearContexts, LinearProblem
 
 
-def linear_guarantee(budget: Budget, problem: LinearProblem) -> Guarantee:
+def no_guarantee(problem: LinearProblem, reason: str) -> Guarantee:
+    """For policies that are not private, and why."""
+    return linear_guarantee(NonPrivate(), problem, reason)
+
+
+def linear_guarantee(budget: Budget, problem: LinearProblem, reason: str = "") -> Guarantee:
     """A budget for as many rounds as there are.
 
     Of contexts of her own, a person's features and reward are hidden from everybody else; she herself is
@@ -18,4 +23,5 @@ def linear_guarantee(budget: Budget, problem: LinearProblem) -> Guarantee:
         unit=Unit.ROUND if own else Unit.REWARD,
         trust=Trust.JOINT if own else Trust.CENTRAL,
         public=problem.public_facts(),
+        reason=reason,
     )

@@ -66,31 +66,3 @@ def grid_row(
         row[axis] = on_grid(features[action, axis] * factor, grid)
     return on_grid(min(max(reward, -max_reward), max_reward) / max_reward, grid)
 
-
-@register_jitable(forceinline=True)
-def add_pair(total: Any, row: Any, reward: float) -> None:
-    """Add zzᵀ (its upper triangle, row by row) and zw to a packed sum."""
-    place = 0
-    for i in range(row.size):
-        for j in range(i, row.size):
-            total[place] += row[i] * row[j]
-            place += 1
-    for i in range(row.size):
-        total[place + i] += row[i] * reward
-
-
-@register_jitable(forceinline=True)
-def unpack_pair(packed: Any, gram: Any, moment: Any) -> None:
-    """A packed sum as a full matrix G and a vector u."""
-    place = 0
-    for i in range(moment.size):
-        for j in range(i, moment.size):
-            gram[i, j] = gram[j, i] = packed[place]
-            place += 1
-    for i in range(moment.size):
-        moment[i] = packed[place + i]
-
-
-def pair_size(dim: int) -> int:
-    """The length of a packed pair."""
-    return dim * (dim + 3) // 2

@@ -1,0 +1,71 @@
+"""One context vector a person, and parameters of its own for each arm."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpbandits.engine import Chance, verb
+from dpbandits.environments.linear.spheres import largest_mean
+from dpbandits.environments.linear.worlds import (
+    Array,
+    LinearEnvironment,
+    Shown,
+    check_sizes,
+    draw_direction,
+    settle_means,
+    start_shown,
+)
+from dpbandits.problems import LinearContexts
+
+
+@dataclass(frozen=True)
+class DisjointContexts(LinearEnvironment):
+    """A context c uniform on the unit sphere of `dim` dimensions each round; arm a pays ⟨c, θ_a⟩.
+
+    Each θ_a is uniform on the unit sphere, drawn once a run. What is offered is the (arms, arms·dim)
+    matrix with c in block a of row a, so that θ* = (θ_1, …, θ_arms), of length √arms.
+    """
+
+    dim: int = 4
+    arms: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sizes(1, self.dim, self.arms)
+
+    def problem(self, rounds: int | None) -> LinearContexts:
+        """Disjoint parameters."""
+        return LinearContexts(self.dim, arms=self.arms, horizon=rounds)
+
+    def world(self) -> "DisjointWorld":
+        """Nothing drawn yet."""
+        return DisjointWorld(start_shown(self.arms, self.arms * self.dim), np.zeros(self.dim))
+
+    def uniform_regret(self) -> float:
+        """The arms' means are independent, each like one coordinate of a random unit vector."""
+        return largest_mean(self.dim, self.arms)
+
+
+class DisjointWorld(NamedTuple):
+    """State of `DisjointContexts`."""
+
+    shown: Shown
+    context: Array  # (dim,)
+
+
+@verb
+def offer_disjoint(world: DisjointWorld, chance: Chance) -> tuple[Array]:
+    """The parameters in the first round; then one context, once in each arm's block."""
+    shown, context = world.shown, world.context
+    arms, dim = shown.means.size, context.size
+    if shown.rounds[0] == 0:
+        for a in range(arms):
+            draw_direction(shown.theta[a * dim : (a + 1) * dim], chance)
+    shown.rounds[0] += 1
+    draw_direction(context, chance)
+    for a in range(arms):
+        for j in range(dim):
+            shown.features[a, a * dim + j] = context[j]
+    settle_means(shown)
+    return (shown.features,)

@@ -1,0 +1,99 @@
+r"""Linear UCB on batches, with confidence sets that hold under the privacy noise."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from numba.extending import register_jitable
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.mechanisms.gram import operator_norm
+from dpbandits.policies.linear.batched import (
+    Batched,
+    BatchedLinear,
+    Rows,
+    batch_ended,
+    close_batch,
+    noise_variance,
+)
+from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.problems.linear import LinearContexts, LinearProblem
+
+
+class Public(Batched):
+    """As for all batched policies; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+
+
+@verb
+def release(public: Public, secret: Rows, noise: Noise) -> None:
+    """At the end of a batch, release it and restate the confidence set."""
+    if batch_ended(public):
+        close_batch(public, secret, noise)
+        done, released = float(public.clock[0]), float(public.batches.released[0])
+        gram_noise, moment_noise = noise_variance(public)
+        restate(public, public.vectors, done, released, gram_noise, moment_noise)
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """The largest upper confidence bound; before the first release all actions of one length are alike."""
+    if context is None:
+        return _choose(public, public.actions, explore)
+    return _choose(public, context[0], explore)
+
+
+@register_jitable(forceinline=True)
+def _choose(public: Public, features: Any, explore: Chance) -> int:
+    width, reach = public.width[RADIUS], public.width[REACH]
+    return most_promising(features, public.mean, public.shape, width, reach, explore)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
+    r"""Play the largest upper bound of a confidence set that is restated after every batch, and valid.
+
+    **Definition.** In units of the bounds. At round t a batch has max(b₀, min(`growth`·t, `pace`·√t)) rounds,
+    b₀ = max(16, ⌈15/μ⌉) unless `first_batch` is given. After the k-th release, of noise scales s_G and s_U
+    per entry and at round t, with l = ln(π²k²/(2α)), α = `alpha` or 1/t,
+
+        Υ = s_G (E‖Z‖ + 2√l),   V = G̃ + (1 + c Υ) I,   c = `shift`,
+        ρ_min = 1 + (c − 1)Υ,   ρ_max = 1 + (c + 1)Υ,   γ = s_U (√d + √(2l))/√ρ_min,
+        β = σ √(2l + ln det V − d ln ρ_min) + S √ρ_max + γ + (S√d + 1) √t/2¹³,
+
+    and until the next release it plays argmax_x θ̂·x + β √(xᵀV⁻¹x), θ̂ = V⁻¹ũ. Z is a symmetric Gaussian
+    matrix (diagonal of variance 2); the last term pays for rounding rows to a grid. On `LinearActions`
+    G is exact and V = G + (1 + s_U) I.
+
+    **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever released
+    is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set.
+
+    **Regret.** The noise in G̃ has norm at most Υ with probability 1 − e^−l (its norm is a 1-Lipschitz function
+    of √2 times standard normals, about E‖Z‖), that in ũ at most s_U(√d + √(2l)), and the rewards' noise
+    obeys the self-normalised bound at the fixed t and ρ_min of the release: three events of probability
+    2α/(π²k²) each. So with `alpha` all confidence sets hold together with probability 1 − α, and SS18's
+    Theorems 5 and 6 apply with ρ_min, ρ_max and γ of the last release, up to batches.
+
+    >>> import dpbandits as dpb
+    >>> print(dpb.BatchedLinUCB(privacy=dpb.GaussianDP(1.0)).guarantee(dpb.LinearContexts(5)).budget)
+    1-GDP
+    """
+
+    state: ClassVar = Public
+
+    shift: float = 8.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.above_one(shift=self.shift)
+
+    def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
+        """Nothing known: every direction as wide."""
+        operator = operator_norm(problem.dimension) if isinstance(problem, LinearContexts) else 0.0
+        public, secret = self._begin(problem, *self._assumed(problem), operator, self.shift)
+        public.width[RADIUS] = 1.0
+        return public, secret
+
+    def small(self) -> "BatchedLinUCB":
+        """Batches of two to five rounds in blocks of two and three."""
+        return replace(self, first_batch=2, blocks=(2, 3))

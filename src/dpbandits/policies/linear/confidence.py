@@ -1,0 +1,103 @@
+r"""Confidence sets of regularised least squares, with SS18's Proposition 4 for regularisers that change.
+
+With V = G + H, ρ_min I ≤ H ≤ ρ_max I, ‖h‖_{H⁻¹} ≤ γ and θ̂ = V⁻¹(u + h), θ* lies within β of θ̂ in the norm of V:
+
+    β = σ √(2 ln(1/α) + ln det V − d ln ρ_min) + S √ρ_max + γ.
+
+Everything is in units of the bounds: rewards of σ-subgaussian noise and ‖θ*‖ ≤ S there.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numba.extending import register_jitable
+
+from dpbandits import checks
+from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.rows import GRID
+from dpbandits.policies.policy import Policy
+from dpbandits.problems.linear import LinearProblem
+
+RADIUS, REACH = 0, 1
+SIGMA, SIZE, ALPHA, OPERATOR, SHIFT = 0, 1, 2, 3, 4
+
+
+@register_jitable
+def estimate(
+    gram: Any, moment: Any, ridge: float, mean: Any, shape: Any, lower: Any, width: Any
+) -> float:
+    """θ̂ and V⁻¹ for V = gram + ridge·I into `mean` and `shape`; returns ln det V.
+
+    `lower` is left with the inverse of V's Cholesky factor. A matrix that is not positive definite has its
+    ridge doubled until it is: post-processing, and rarer than the policies' α.
+    """
+    log_det = cholesky(gram, ridge, lower)
+    while log_det != log_det:
+        ridge = 2.0 * ridge + 1e-9
+        log_det = cholesky(gram, ridge, lower)
+    invert(lower, shape)
+    multiply(shape, moment, mean)
+    width[REACH] = norm_bound(shape)
+    return log_det
+
+
+@register_jitable(forceinline=True)
+def radius(
+    level: float, log_det: float, dim: float, low: float, high: float, gamma: float, settings: Any
+) -> float:
+    """β, for level = ln(1/α), ρ_min = low, ρ_max = high, γ = gamma and settings = (σ, S, …)."""
+    spread = max(2.0 * level + log_det - dim * math.log(low), 0.0)
+    return settings[SIGMA] * math.sqrt(spread) + settings[SIZE] * math.sqrt(high) + gamma
+
+
+@register_jitable
+def restate(
+    public: Any, lower: Any, done: float, releases: float, gram_noise: float, moment_noise: float
+) -> None:
+    """The confidence set of `BatchedLinUCB` after so many rounds and releases, of these variances."""
+    settings, dim = public.settings, float(public.moment.size)
+    alpha = settings[ALPHA] if settings[ALPHA] > 0.0 else 1.0 / done
+    # Three events at each release, and Σ 1/k² = π²/6.
+    level = math.log(0.5 * math.pi * math.pi * releases * releases / alpha)
+    norm = math.sqrt(gram_noise) * (settings[OPERATOR] + 2.0 * math.sqrt(level))
+    # Where G is exact, the regulariser only has to match the noise in ũ.
+    ridge = 1.0 + (settings[SHIFT] * norm if gram_noise > 0.0 else math.sqrt(moment_noise))
+    low, high = ridge - norm, ridge + norm
+    log_det = estimate(
+        public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width
+    )
+    gamma = math.sqrt(moment_noise / low) * (math.sqrt(dim) + math.sqrt(2.0 * level))
+    # Rounding to the grid moves a reward's mean by this much; n of them at most √n as much in all.
+    rounding = (settings[SIZE] * math.sqrt(dim) + 1.0) / GRID * math.sqrt(done)
+    beta = radius(level, log_det, dim, low, high, gamma, settings)
+    public.width[RADIUS] = beta + rounding
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidentPolicy(Policy):
+    """What confidence sets assume of the world, in the units of rewards and features."""
+
+    abstract: ClassVar[bool] = True
+
+    alpha: float | None = None
+    noise_level: float | None = None
+    parameter_norm: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.alpha is not None:
+            checks.open_unit(alpha=self.alpha)
+        for name in ("noise_level", "parameter_norm"):
+            if getattr(self, name) is not None:
+                checks.positive(**{name: getattr(self, name)})
+
+    def _assumed(self, problem: LinearProblem) -> tuple[float, float, float]:
+        """σ and S in units of the bounds, and α (0 where it is 1/t).
+
+        Rewards within ±B are B-subgaussian about their mean; S = B/L makes |⟨x, θ*⟩| ≤ B.
+        """
+        unit = problem.max_reward / problem.max_norm
+        sigma = 1.0 if self.noise_level is None else self.noise_level / problem.max_reward
+        size = 1.0 if self.parameter_norm is None else self.parameter_norm / unit
+        return sigma, size, 0.0 if self.alpha is None else self.alpha

@@ -1,0 +1,140 @@
+r"""Linear UCB with a fresh private sum in every round from a few buffers."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack
+from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
+from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.protection import linear_guarantee
+from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.linear import LinearContexts
+from dpbandits.sums.factorized import Factorized, FactorizedSecret, release_factorized, start_factorized
+
+Array = NDArray[np.float64]
+
+
+class Public(NamedTuple):
+    """The released prefix and its confidence set; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+
+    round: NDArray[np.int64]
+    sums: Factorized
+    gram: Array
+    moment: Array
+    mean: Array
+    shape: Array
+    lower: Array
+    width: Array
+    max_norm: float
+    max_reward: float
+    settings: Array
+
+
+class Secret(NamedTuple):
+    """The exact sums, and room for one row."""
+
+    sums: FactorizedSecret
+    row: Array
+
+
+@verb
+def release(public: Public, secret: Secret, noise: Noise) -> None:
+    """Release the last round's row and restate the confidence set."""
+    if public.round[0] > public.sums.released[0]:
+        release_factorized(public.sums, secret.sums, noise)
+        _restate(public)
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """The largest upper confidence bound."""
+    width, reach = public.width[RADIUS], public.width[REACH]
+    return most_promising(context[0], public.mean, public.shape, width, reach, explore)
+
+
+@verb
+def observe(public: Public, secret: Secret, context: Any, action: int, reward: float) -> None:
+    """Put the person's row into the open sum and count the round."""
+    value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
+    add_row(secret.sums.open, secret.row, value)
+    public.round[0] += 1
+
+
+@register_jitable
+def _restate(public: Public) -> None:
+    size, total = public.moment.size, public.sums.total
+    unpack(total, public.gram)
+    for i in range(size):
+        public.moment[i] = total[total.size - size + i]
+    done, variance = float(public.round[0]), public.sums.variance[0]
+    restate(
+        public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorizedLinUCB(ConfidentPolicy):
+    r"""Play the largest upper bound of a confidence set that is restated in every round, and valid.
+
+    **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a factorized
+    sum (`sums/factorized.py`) of `buffers` buffers; Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB`
+    with k = t releases of the noise that a prefix then carries, and it plays argmax_x θ̂·x + β √(xᵀV⁻¹x).
+    It is what `TreeLinUCB` becomes with the best known noise for a sum in every round. Batches carry less
+    noise still; this is for those who need each decision to know all before it.
+
+    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row enters one
+    factorized sum calibrated over infinitely many rounds: μ-GDP on adaptive streams, for ever.
+
+    **Regret.** As `BatchedLinUCB`, of whose confidence sets these are, with a union bound over rounds.
+
+    >>> import dpbandits as dpb
+    >>> print(dpb.FactorizedLinUCB(privacy=dpb.GaussianDP(1.0)).guarantee(dpb.LinearContexts(5)).budget)
+    1-GDP
+    """
+
+    problem_kind: ClassVar = LinearContexts
+    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    paper: ClassVar[str] = "dpbandits"
+    compiles: ClassVar[bool] = True
+
+    buffers: int = 8
+    shift: float = 8.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer(least=1, buffers=self.buffers)
+        checks.above_one(shift=self.shift)
+
+    def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
+        """Nothing known: every direction as wide."""
+        dim = problem.dimension
+        sums, secret = start_factorized(
+            pair_size(dim), 1.0, self.privacy, widths=pair_widths(dim), buffers=self.buffers
+        )
+        public = Public(
+            round=np.zeros(1, np.int64),
+            sums=sums,
+            gram=np.zeros((dim, dim)),
+            moment=np.zeros(dim),
+            mean=np.zeros(dim),
+            shape=np.eye(dim),
+            lower=np.zeros((dim, dim)),
+            width=np.ones(2),
+            max_norm=problem.max_norm,
+            max_reward=problem.max_reward,
+            settings=np.array([*self._assumed(problem), operator_norm(dim), self.shift]),
+        )
+        return public, Secret(secret, np.zeros(dim))
+
+    def guarantee(self, problem: LinearContexts) -> Guarantee:
+        """The budget itself, for any number of rounds."""
+        return linear_guarantee(self.privacy, problem)

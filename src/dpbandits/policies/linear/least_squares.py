@@ -1,0 +1,91 @@
+"""Ridge regression updated every round, without noise: what the non-private policies share."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits.engine import Noise, NoSecret, verb
+from dpbandits.policies.linear.algebra import multiply, norm_bound
+from dpbandits.policies.linear.confidence import REACH
+from dpbandits.policies.linear.rows import FINE, grid_row
+from dpbandits.problems.linear import LinearProblem
+
+Array = NDArray[np.float64]
+
+
+class LeastSquares(NamedTuple):
+    """V = ρI + Σ zzᵀ, kept as its inverse, and θ̂ = V⁻¹ Σ zw."""
+
+    round: NDArray[np.int64]
+    actions: Array  # the public decision set; no rows where everybody brings her own
+    moment: Array  # (d,) Σ zw
+    mean: Array  # (d,) θ̂
+    shape: Array  # (d, d) V⁻¹
+    log_det: Array  # (1,) ln det V − d ln ρ
+    width: Array  # (2,) β, and a bound of V⁻¹
+    row: Array  # (2, d) one row, and V⁻¹ times it
+    draw: Array  # (2, d) a Thompson sample and its standard normals
+    lower: Array  # (d, d) scratch
+    max_norm: float
+    max_reward: float
+    settings: Array  # the policy's own
+
+
+@verb
+def release(public: LeastSquares, secret: NoSecret, noise: Noise) -> None:
+    """Nothing is hidden, so nothing needs a release."""
+
+
+@verb
+def observe(
+    public: LeastSquares, secret: NoSecret, context: Any, action: int, reward: float
+) -> None:
+    """Sherman & Morrison's update of V⁻¹."""
+    if context is None:
+        _add(public, public.actions, action, reward)
+    else:
+        _add(public, context[0], action, reward)
+    public.round[0] += 1
+
+
+@register_jitable(forceinline=True)
+def _add(public: LeastSquares, features: Any, action: int, reward: float) -> None:
+    row, image, size = public.row[0], public.row[1], public.moment.size
+    value = grid_row(row, features, action, reward, public.max_norm, public.max_reward, FINE)
+    multiply(public.shape, row, image)
+    growth = 1.0
+    for i in range(size):
+        growth += row[i] * image[i]
+        public.moment[i] += row[i] * value
+    for i in range(size):
+        for j in range(size):
+            public.shape[i, j] -= image[i] * image[j] / growth
+    public.log_det[0] += math.log(growth)
+    multiply(public.shape, public.moment, public.mean)
+    public.width[REACH] = norm_bound(public.shape)
+
+
+def start_least_squares(
+    kind: type[LeastSquares], problem: LinearProblem, regularizer: float, *settings: float
+) -> tuple[Any, Any]:
+    """No data yet: V = ρI."""
+    dim = problem.dimension
+    public = kind(
+        round=np.zeros(1, np.int64),
+        actions=problem.actions,
+        moment=np.zeros(dim),
+        mean=np.zeros(dim),
+        shape=np.eye(dim) / regularizer,
+        log_det=np.zeros(1),
+        width=np.array([0.0, 1.0 / regularizer]),
+        row=np.zeros((2, dim)),
+        draw=np.zeros((2, dim)),
+        lower=np.zeros((dim, dim)),
+        max_norm=problem.max_norm,
+        max_reward=problem.max_reward,
+        settings=np.array(settings, np.float64),
+    )
+    return public, NoSecret()

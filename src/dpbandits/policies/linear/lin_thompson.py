@@ -1,0 +1,67 @@
+r"""Linear Thompson sampling (Agrawal & Goyal 2013)."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from dpbandits import checks
+from dpbandits.engine import Chance, verb
+from dpbandits.policies.linear.algebra import cholesky, sample
+from dpbandits.policies.linear.choosing import most_rewarding
+from dpbandits.policies.linear.least_squares import LeastSquares, start_least_squares
+from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.linear import LinearContexts, LinearProblem
+
+
+class Public(LeastSquares):
+    """As for all least squares; `settings` holds v."""
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """The largest reward under a draw from the posterior."""
+    cholesky(public.shape, 0.0, public.lower)
+    sample(public.mean, public.lower, public.settings[0], public.draw, explore)
+    if context is None:
+        return most_rewarding(public.actions, public.draw[0], explore)
+    return most_rewarding(context[0], public.draw[0], explore)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinThompson(Policy):
+    r"""Draw parameters from their posterior and play what is best under them. Not private.
+
+    **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw; each round
+    draws θ ~ N(θ̂, v² V⁻¹), v = `spread`, and plays argmax_x θ·x. (Agrawal & Goyal analyse
+    v = σ √(9 d ln(t/δ)), far too wide in practice.)
+
+    **Guarantee.** None: every decision depends on every reward.
+
+    **Regret.** O(d^{3/2} √T ln T) for their v.
+
+    >>> LinThompson().start(LinearContexts(2), seed=1, compiled=False).select([[1.0, 0.0]])
+    0
+    """
+
+    problem_kind: ClassVar = LinearProblem
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "Agrawal & Goyal 2013"
+    compiles: ClassVar[bool] = True
+
+    privacy: Budget = field(default_factory=NonPrivate)
+    regularizer: float = 1.0
+    spread: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.positive(regularizer=self.regularizer, spread=self.spread)
+
+    def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
+        """V = ρI."""
+        return start_least_squares(Public, problem, self.regularizer, self.spread)
+
+    def guarantee(self, problem: LinearProblem) -> Guarantee:
+        """None."""
+        return no_guarantee(problem, "it uses the rewards as they are")

@@ -1,0 +1,80 @@
+r"""Linear UCB (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism over a confidence ellipsoid."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from numba.extending import register_jitable
+
+from dpbandits import checks
+from dpbandits.engine import Chance, verb
+from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.confidence import ConfidentPolicy
+from dpbandits.policies.linear.least_squares import LeastSquares, start_least_squares
+from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.linear import LinearContexts, LinearProblem
+
+
+class Public(LeastSquares):
+    """As for all least squares; `settings` holds σ, S√ρ and α."""
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """The largest upper confidence bound."""
+    if context is None:
+        return _choose(public, public.actions, explore)
+    return _choose(public, context[0], explore)
+
+
+@register_jitable(forceinline=True)
+def _choose(public: Public, features: Any, explore: Chance) -> int:
+    sigma, prior, alpha = public.settings[0], public.settings[1], public.settings[2]
+    level = math.log((public.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
+    beta = sigma * math.sqrt(2.0 * level + public.log_det[0]) + prior
+    return most_promising(features, public.mean, public.shape, beta, public.width[1], explore)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinUCB(ConfidentPolicy):
+    r"""Play the action whose reward could be largest, given everything seen so far. Not private.
+
+    **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw, and
+
+        argmax_x  θ̂·x + β √(xᵀV⁻¹x),   β = σ √(2 ln(1/α) + ln det V − d ln ρ) + S√ρ,
+
+    with σ = `noise_level`/max_reward (1 unless given: bounded rewards are subgaussian), S the bound
+    `parameter_norm` on ‖θ*‖ (so that |⟨x, θ*⟩| ≤ max_reward unless given), and α = `alpha`, or 1/t.
+
+    **Guarantee.** None: every decision depends on every reward.
+
+    **Regret.** O(d √T ln T), and O(d² ln² T/Δ) with a gap Δ (SS18's Theorems 5 and 6 at H = ρI;
+    `regret_bound`).
+
+    >>> LinUCB().start(LinearContexts(2), seed=1, compiled=False).select([[1.0, 0.0]])
+    0
+    """
+
+    problem_kind: ClassVar = LinearProblem
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "Abbasi-Yadkori, Pál & Szepesvári 2011"
+    compiles: ClassVar[bool] = True
+
+    privacy: Budget = field(default_factory=NonPrivate)
+    regularizer: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.positive(regularizer=self.regularizer)
+
+    def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
+        """V = ρI."""
+        sigma, size, alpha = self._assumed(problem)
+        prior = size * math.sqrt(self.regularizer)
+        return start_least_squares(Public, problem, self.regularizer, sigma, prior, alpha)
+
+    def guarantee(self, problem: LinearProblem) -> Guarantee:
+        """None."""
+        return no_guarantee(problem, "it uses the rewards as they are")

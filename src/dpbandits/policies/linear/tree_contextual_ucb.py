@@ -1,0 +1,140 @@
+r"""Contextual UCB on Laplace trees (Mishra & Thakurta 2015, Algorithm 3), corrected."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numba.extending import register_jitable
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.mechanisms.gram import pair_size, pair_widths
+from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.confidence import REACH
+from dpbandits.policies.linear.protection import linear_guarantee
+from dpbandits.policies.linear.trees import (
+    TreeRows,
+    TreeState,
+    close_leaf,
+    leaf_waits,
+    start_tree_state,
+)
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.linear import LinearContexts
+from dpbandits.sums.binary_tree import start_tree
+
+
+class Contextual(TreeState):
+    """`settings` holds their α; V⁻¹ is the identity while the noisy matrix is not positive."""
+
+
+class Public(Contextual):
+    """Of `TreeContextualUCB`."""
+
+
+@verb
+def release(public: Contextual, secret: TreeRows, noise: Noise) -> None:
+    """Release the last round's leaf and restate the regression."""
+    if leaf_waits(public):
+        close_leaf(public, secret, noise)
+        _restate(public)
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """The largest upper bound."""
+    width, reach = public.settings[0], public.width[REACH]
+    return most_promising(context[0], public.mean, public.shape, width, reach, explore)
+
+
+@register_jitable
+def _restate(public: Any) -> None:
+    size = public.mean.size
+    log_det = cholesky(public.gram, 1.0, public.lower)
+    if log_det == log_det:
+        invert(public.lower, public.shape)
+    else:
+        for i in range(size):
+            for j in range(size):
+                public.shape[i, j] = public.lower[i, j] = 1.0 if i == j else 0.0
+    multiply(public.shape, public.moment, public.mean)
+    public.width[REACH] = norm_bound(public.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeContextual(Policy):
+    """What Algorithms 3 and 4 share: the trees, and why they are private."""
+
+    abstract: ClassVar[bool] = True
+    problem_kind: ClassVar = LinearContexts
+    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    compiles: ClassVar[bool] = True
+    state: ClassVar[type[Contextual]]
+
+    def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
+        """Empty trees, of doubling size where the horizon is not known."""
+        dim = problem.dimension
+        leaves = None if problem.horizon is None else max(problem.horizon - 1, 1)
+        if isinstance(self.privacy, PureDP):
+            # In L1 a row is at most (‖z‖₁² + ‖z‖²)/2 + ‖z‖₁, and two of them differ by twice that.
+            widths, sensitivity = None, dim + 1.0 + 2.0 * math.sqrt(dim)
+        else:
+            widths, sensitivity = pair_widths(dim), 1.0
+        tree, secret = start_tree(
+            1, pair_size(dim), sensitivity, self.privacy, leaves=leaves, widths=widths
+        )
+        return start_tree_state(
+            self.state, problem, tree, secret, np.zeros((0, 4)), self._exploration()
+        )
+
+    def _exploration(self) -> float:
+        raise NotImplementedError
+
+    def guarantee(self, problem: LinearContexts) -> Guarantee:
+        """The budget itself, for any number of rounds."""
+        return linear_guarantee(self.privacy, problem)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeContextualUCB(TreeContextual):
+    r"""Play the largest upper bound of a regression on noisy sums, fresh in every round.
+
+    **Definition.** In units of the bounds. Trees over rounds release Ã = I + Σ zzᵀ and b̃ = Σ zw before every
+    round, and
+
+        argmax_x  xᵀÃ⁻¹b̃ + α √(xᵀÃ⁻¹x),   α = `width`,
+
+    while Ã is positive definite; otherwise Ã is replaced by I. Corrected: the paper prints √(xᵀÃx), begins
+    the tree (not the sum) with I, and gives ε₀ = 2ε/(d² + 3d) to each of d(d+3)/2 trees, which is for entries
+    of sensitivity 1; here one vector tree has its sensitivity in L1.
+
+    **Guarantee.** Neighbours replace one person's features and reward. The paper says differential privacy,
+    but her features choose her own action, so only *joint* DP is possible. With ‖z‖₂ ≤ 1, |w| ≤ 1 the upper
+    triangle of zzᵀ has L1 norm (‖z‖₁² + ‖z‖₂²)/2 ≤ (d + 1)/2 and zw at most √d: replacing moves a leaf by at
+    most d + 1 + 2√d in L1, and the leaf is in one node per level of the tree (`sums/binary_tree.py`), each a
+    Laplace release. Under Gaussian budgets the noise is that of `mechanisms/gram.py`. With a horizon the
+    tree has as many levels as it needs, otherwise trees double; it never ends.
+
+    **Regret.** None is proved. Laplace noise keeps Ã indefinite for long, and it then plays by b̃ alone.
+
+    >>> import dpbandits as dpb
+    >>> policy = dpb.TreeContextualUCB(privacy=dpb.PureDP(1.0))
+    >>> print(policy.guarantee(dpb.LinearContexts(5)).budget)
+    1-DP
+    """
+
+    paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 3"
+    state: ClassVar = Public
+
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.not_negative(width=self.width)
+
+    def _exploration(self) -> float:
+        return self.width

@@ -1,0 +1,99 @@
+"""Linear policies that see a fresh private sum in every round, from a binary tree over rounds.
+
+What `TreeLinUCB`, `TreeContextualUCB` and `TreeContextualThompson` share: one leaf a round, holding the
+person's row (z, w) as zzᵀ and zw, and what was last made of the released prefix.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits.engine import Noise, verb
+from dpbandits.mechanisms.gram import add_row, unpack
+from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.problems.linear import LinearContexts
+from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf
+
+Array = NDArray[np.float64]
+ROUND, LEAVES = 0, 1
+
+
+class TreeState(NamedTuple):
+    """The released prefix, and what a policy made of it."""
+
+    clock: NDArray[np.int64]  # rounds played, leaves released
+    tree: Tree
+    gram: Array  # (d, d) G̃
+    moment: Array  # (d,) ũ
+    mean: Array  # (d,) θ̂
+    shape: Array  # (d, d) V⁻¹
+    lower: Array  # (d, d) scratch
+    draw: Array  # (2, d) a Thompson sample and its standard normals
+    width: Array  # (2,) β, and a bound of V⁻¹
+    regularizers: Array  # (nodes, 4) the policy's own, by the number of nodes in a prefix
+    max_norm: float
+    max_reward: float
+    settings: Array  # the policy's own
+
+
+class TreeRows(NamedTuple):
+    """The exact sums of the nodes, and room for one row and one matrix."""
+
+    leaves: Leaves
+    row: Array
+    matrix: Array
+
+
+@verb
+def observe(public: TreeState, secret: TreeRows, context: Any, action: int, reward: float) -> None:
+    """Put the person's row into the open leaf and count the round."""
+    value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
+    add_row(secret.leaves.open[0], secret.row, value)
+    public.clock[ROUND] += 1
+
+
+@register_jitable(forceinline=True)
+def leaf_waits(public: TreeState) -> bool:
+    """Whether a round was played since the last release."""
+    return bool(public.clock[ROUND] > public.clock[LEAVES])
+
+
+@register_jitable(forceinline=True)
+def close_leaf(public: TreeState, secret: TreeRows, noise: Noise) -> None:
+    """Release the open leaf and unpack the new prefix."""
+    public.clock[LEAVES] = public.clock[ROUND]
+    release_leaf(public.tree, secret.leaves, 0, noise)
+    total, size = public.tree.total[0], public.moment.size
+    unpack(total, public.gram)
+    for i in range(size):
+        public.moment[i] = total[total.size - size + i]
+
+
+def start_tree_state(
+    kind: type[TreeState],
+    problem: LinearContexts,
+    tree: Tree,
+    leaves: Leaves,
+    regularizers: Array,
+    *settings: float,
+) -> tuple[Any, Any]:
+    """Nothing known yet."""
+    dim = problem.dimension
+    public = kind(
+        clock=np.zeros(2, np.int64),
+        tree=tree,
+        gram=np.zeros((dim, dim)),
+        moment=np.zeros(dim),
+        mean=np.zeros(dim),
+        shape=np.eye(dim),
+        lower=np.eye(dim),
+        draw=np.zeros((2, dim)),
+        width=np.ones(2),
+        regularizers=regularizers,
+        max_norm=problem.max_norm,
+        max_reward=problem.max_reward,
+        settings=np.array(settings, np.float64),
+    )
+    return public, TreeRows(leaves, np.zeros(dim), np.zeros((dim + 1, dim + 1)))

@@ -1,0 +1,73 @@
+"""Uniform play: what any learning must beat."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.policies.linear.choosing import any_action
+from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.linear import LinearContexts, LinearProblem
+
+
+class Public(NamedTuple):
+    """The decision set, where it is fixed."""
+
+    actions: NDArray[np.float64]
+
+
+@verb
+def release(public: Public, secret: NoSecret, noise: Noise) -> None:
+    """There is nothing to release."""
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """Any action."""
+    if context is None:
+        return any_action(public.actions, explore)
+    return any_action(context[0], explore)
+
+
+@verb
+def observe(public: Public, secret: NoSecret, context: Any, action: int, reward: float) -> None:
+    """Learns nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformActions(Policy):
+    r"""Play one of the actions offered, drawn uniformly at random, in every round.
+
+    **Definition.** P[action k of K] = 1/K, independently.
+
+    **Guarantee.** Nobody's features or rewards are ever read, so the decisions show nothing about anyone.
+    It is listed as not private because a budget of zero is no budget.
+
+    **Regret.** T times the average gap, linear: the reference that a private policy must beat.
+
+    >>> print(UniformActions().guarantee(LinearContexts(2)))
+    No privacy guarantee: it reads no rewards, so there is nothing to protect.
+    """
+
+    problem_kind: ClassVar = LinearProblem
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "dpbandits"
+
+    privacy: Budget = field(default_factory=NonPrivate)
+
+    def plays_uniform_below(self, problem: LinearProblem) -> int:
+        """At every horizon."""
+        return 2**62
+
+    def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
+        """Nothing to remember."""
+        return Public(problem.actions), NoSecret()
+
+    def guarantee(self, problem: LinearProblem) -> Guarantee:
+        """None is needed."""
+        return no_guarantee(problem, "it reads no rewards, so there is nothing to protect")
