@@ -146,6 +146,7 @@ def _layout(folder: Path) -> Layout:
 def _read(folder: Path, layout: Layout, top: int, stamps: tuple[int, ...]) -> Films:
     described = _read_films(folder / layout.films, layout)
     pairs = list(_read_ratings(folder / layout.ratings, layout, described))
+    _check_number(folder / "u.info", layout, len(pairs))
     popular = Counter(film for _, film in pairs)
     if len(popular) < top:
         raise InvalidInput(f"expected top to be at most {len(popular)}, the films rated; got {top}")
@@ -218,6 +219,17 @@ def _read_ratings(
         yield int(fields[0]), int(fields[1])
     if empty:
         raise InvalidInput(f"{path} is empty")
+
+
+def _check_number(path: Path, layout: Layout, found: int) -> None:
+    """The 100K edition says how many ratings it has."""
+    if layout.name == "MovieLens 100K" and path.is_file():
+        for line in path.read_text(encoding="latin-1").splitlines():
+            number, _, what = line.partition(" ")
+            if what == "ratings" and number.isdigit() and int(number) != found:
+                raise InvalidInput(
+                    f"{path} says {number} ratings and {layout.ratings} has {found}: it may be truncated"
+                )
 
 
 GENRES = (

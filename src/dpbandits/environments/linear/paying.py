@@ -29,8 +29,6 @@ def pay(world: LinearWorld, context: Any, action: int, chance: Chance) -> float:
 
 
 @verb
-def settle(
-    world: LinearWorld, context: Any, action: int, reward: float
-) -> tuple[float, float, float]:
+def settle(world: LinearWorld, context: Any, action: int, reward: float) -> tuple[float, float, float]:
     """The best mean, the action's mean, the reward."""
     return world.shown.best[0], world.shown.means[action], reward

@@ -6,6 +6,7 @@ outside overtakes one inside, and then only if the two can be exchanged: so most
 the order and nothing else. Loops are not in the order and are never chosen.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,8 +86,8 @@ def _choose(greedy: Greedy) -> None:
 def improve(greedy: Greedy, weights: Array) -> None:
     """Bring order and basis up to date: for weights that are nearly those before."""
     order = greedy.order
-    above = weights[order[0]]
-    for place in range(1, order.size):
+    above = math.inf
+    for place in range(order.size):
         here = weights[order[place]]
         if here - greedy.tolerance > above:
             _move_up(greedy, weights, place)

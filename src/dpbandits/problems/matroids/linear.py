@@ -118,11 +118,19 @@ def start_vectors(rows: list[list[int]], bound: int) -> Vectors:
 
 def _primes() -> Iterator[int]:
     """Primes below 2³¹, the largest first."""
-    small = [p for p in range(3, 46341, 2) if all(p % q for q in range(3, math.isqrt(p) + 1, 2))]
     yield _PRIME
     for number in range(_PRIME - 2, 0, -2):
-        if all(number % p for p in small):
+        if all(number % prime for prime in _small_primes()):
             yield number
+
+
+@functools.cache
+def _small_primes() -> list[int]:
+    """Those up to the root of 2³¹, by the sieve of Eratosthenes."""
+    sieve = np.ones(46341, bool)
+    for number in range(2, 216):
+        sieve[number * number :: number] = False
+    return np.flatnonzero(sieve)[2:].tolist()
 
 
 @dataclass(frozen=True)
