@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import BetaThompson, NoiseAwareIMED
-from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.problems import Arms, Problem
+from dpbandits.policies.linear import LinUCB, RandomizedLinUCB, TreeContextualUCB
+from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
+from dpbandits.problems import Arms, LinearContexts, LinearProblem, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ def recommend(problem: Problem, privacy: Budget) -> Recommendation:
     """
     if isinstance(problem, Arms):
         return _for_arms(problem, privacy)
+    if isinstance(problem, LinearProblem):
+        return _for_linear(problem, privacy)
     raise InvalidInput(f"there is no recommendation for {problem!r} yet")
 
 
@@ -46,5 +49,45 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
         reason += (
             f" At this budget one try of each arm takes {tries:,} of {problem.horizon:,} rounds, so "
             "expect little better than uniform play; fewer arms, more rounds or a larger budget help."
+        )
+    return Recommendation(policy=policy, reason=reason)
+
+
+def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
+    if isinstance(privacy, NonPrivate):
+        if isinstance(problem, LinearContexts):
+            reason = (
+                "without privacy it is the reference on fresh decision sets, with a bound on regret."
+            )
+            return Recommendation(policy=LinUCB(), reason=reason)
+        reason = "on a fixed decision set it beats plain optimism by far, without noise as well."
+        return Recommendation(policy=RandomizedLinUCB(privacy=privacy), reason=reason)
+    if isinstance(privacy, PureDP):
+        if not isinstance(problem, LinearContexts):
+            raise InvalidInput(
+                f"nothing here meets {privacy} on LinearActions; a Gaussian budget or ApproxDP is met by "
+                "RandomizedLinUCB"
+            )
+        if problem.horizon is None:
+            raise InvalidInput(
+                "under ε-DP linear policies need the horizon: LinearContexts(..., horizon=100_000)"
+            )
+        reason = (
+            "it is the one linear policy here under ε-DP. The same person is protected with far less "
+            "noise under (ε, δ)-DP: ApproxDP(1.0, 1e-6) is met by RandomizedLinUCB."
+        )
+        return Recommendation(policy=TreeContextualUCB(privacy=privacy), reason=reason)
+    policy = RandomizedLinUCB(privacy=privacy)
+    reason = (
+        "it has the lowest regret at equal privacy, or nearly, over the instances of "
+        "linear-leaderboard, for any number of rounds; its widths are heuristic, its privacy is not."
+    )
+    # Directions are told apart once a Gram matrix of some t/d outgrows noise of about 4·√d/μ.
+    needed = round(20.0 * problem.dimension**1.5 / privacy.to_gaussian().mu)
+    if problem.horizon is not None and problem.horizon < needed:
+        reason += (
+            f" At this budget some {needed:,} rounds pass before {problem.dimension} features are told "
+            "apart from noise, so expect little better than uniform play; fewer features, more rounds or "
+            "a larger budget help."
         )
     return Recommendation(policy=policy, reason=reason)

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpbandits.audit.broken_linear import BROKEN_LINEAR
 from dpbandits.audit.broken_matroids import BROKEN_MATROIDS
 from dpbandits.engine import Noise, verb
 from dpbandits.policies.arms import gaussian_thompson, lazy_thompson
@@ -309,6 +310,7 @@ BROKEN: tuple[type[Policy], ...] = (
     TreeLevelShort,
     TreeNaturalLog,
     LaplaceFactorized,
+    *BROKEN_LINEAR,
     *BROKEN_MATROIDS,
 )
 

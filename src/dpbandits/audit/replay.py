@@ -234,6 +234,7 @@ def _force(
     return moved
 
 
+@np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
 def _play_round(
     state: tuple[Any, Any], person: Person, index: int, seed: int, noise: Any
 ) -> tuple[list[Draw], list[str], list[bytes], Any]:

@@ -48,6 +48,7 @@ def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: A
     return draws_cost(list(zip(recording.draws, forced.draws, strict=True)), policy.privacy)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
 def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> list[tuple[str, bytes]]:
     """The bits of her message; her action is an honest one, since a made-up table may hold none."""
     context, reward = person

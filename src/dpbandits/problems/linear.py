@@ -23,6 +23,7 @@ class LinearProblem(Problem):
     """
 
     abstract: ClassVar[bool] = True
+    replay_rounds: ClassVar[int] = 20
 
     max_norm: float = field(default=1.0, kw_only=True)
     max_reward: float = field(default=1.0, kw_only=True)
@@ -33,8 +34,8 @@ class LinearProblem(Problem):
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> "LinearProblem":
-        """A fresh decision set per person, in size − 1 dimensions."""
-        return LinearContexts(size - 1, horizon=horizon)
+        """For policies that take either kind: fresh decision sets."""
+        return LinearContexts.example(horizon, size=size)
 
     @property
     def dimension(self) -> int:
@@ -63,10 +64,10 @@ class LinearProblem(Problem):
 class LinearContexts(LinearProblem):
     """A fresh decision set for every person: `dim` features for each action that she may be shown.
 
-    ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her features and
-    her reward are private. With `arms` each person brings one vector of `dim` numbers instead, and each
-    arm has parameters of its own: the features of arm a are that vector in block a of arms·dim. (The matrix
-    of them all, as `disjoint_features` makes it, is taken as well.)
+    ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her features
+    and her reward are private. With `arms` each person brings one vector of `dim` numbers instead, and
+    each arm has parameters of its own: the features of arm a are that vector in block a of arms·dim.
+    (The matrix of them all, as `disjoint_features` makes it, is taken as well.)
     """
 
     dim: int
@@ -78,6 +79,11 @@ class LinearContexts(LinearProblem):
         if self.arms is not None:
             # With one arm there is nothing to decide.
             checks.integer(least=2, arms=self.arms)
+
+    @classmethod
+    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
+        """Decision sets in size − 1 dimensions."""
+        return cls(size - 1, horizon=horizon)
 
     @property
     def dimension(self) -> int:
@@ -107,7 +113,9 @@ class LinearContexts(LinearProblem):
         largest = np.abs(given).max(axis=1, keepdims=True)
         largest[largest == 0.0] = 1.0
         norm = largest * np.linalg.norm(given / largest, axis=1, keepdims=True)
-        return (np.where(norm > self.max_norm, given * (self.max_norm / norm), given),)
+        # Rounding alone is left to what is exact about it: the row that a policy stores.
+        longer = norm > self.max_norm * (1.0 + 1e-12)
+        return (given * np.where(longer, self.max_norm / np.maximum(norm, self.max_norm), 1.0),)
 
     def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
@@ -166,6 +174,13 @@ class LinearActions(LinearProblem):
                 f"expected features of norm at most max_norm = {self.max_norm:g}, got one of {longest:g}"
             )
 
+    @classmethod
+    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
+        """So many unit vectors in one dimension less: along the axes, and one between them."""
+        axes = np.eye(size - 1)
+        between = np.full((1, size - 1), 1.0 / math.sqrt(size - 1))
+        return cls(_rows(np.concatenate([axes, between])), horizon=horizon)
+
     @property
     def dimension(self) -> int:
         """The length d of a row."""
@@ -200,7 +215,7 @@ def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
     array([[1., 2., 0., 0.],
            [0., 0., 1., 2.]])
     """
-    return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :])
+    return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :]).astype(np.float64)
 
 
 def _rows(given: Any) -> tuple[tuple[float, ...], ...]:

@@ -18,14 +18,13 @@ releases are C s + noise with C the lower-triangular Toeplitz matrix of f, and C
 datum in batch j shifts the whitened releases by ‖C e_j‖/c ≤ 1 times μ. Gaussian noise with a
 lower-triangular C holds on adaptive streams, and blocks touch disjoint data: μ-GDP for any horizon.
 Its prefix sums carry about ln(batches)/π as much noise variance as independent ones would. It is for
-Gaussian noise only: under ε-DP it would cost the L1 norm of a column. Blocks may grow, each with the c of
-its own size: short ones cost little while there are few batches, long ones when there are many.
+Gaussian noise only: under ε-DP it would cost the L1 norm of a column. Blocks may grow, each with the c
+of its own size: short ones cost little while there are few batches, long ones when there are many.
 
 Coordinates may have `widths`: their noise is so much larger, and Δ is the sensitivity of the coordinates
 divided by them.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np

@@ -137,7 +137,7 @@ def release_leaf(public: Tree, secret: Leaves, slot: int, noise: Noise) -> None:
 
 @register_jitable(forceinline=True)
 def merge_leaf(public: Tree, secret: Leaves, slot: int) -> int:
-    """Make the node that the open leaf completes, of it and the live nodes of level 0, 1, …; its place."""
+    """Make the node that the open leaf completes, of it and live nodes of level 0, 1, …; its place."""
     place = int(public.live[slot])
     ones = int(public.leaves[slot])  # the trailing ones of its binary digits are those nodes
     while ones & 1:

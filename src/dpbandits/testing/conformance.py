@@ -208,8 +208,8 @@ def check_save(policy: Policy, world: Environment) -> None:
     whole = policy.rehearse(problem, seed=seed)
     drive(whole, world, seed, ROUNDS)
     learner = policy.rehearse(problem, seed=seed)
-    chance = Streams.of(seed).chance
-    drive(learner, world, chance, ROUNDS // 2)
+    chance, state = Streams.of(seed).chance, world.world()
+    drive(learner, world, chance, ROUNDS // 2, state)
     with tempfile.TemporaryDirectory() as folder:
         path = learner.save(Path(folder) / "learner.dpb")
         require(
@@ -218,7 +218,7 @@ def check_save(policy: Policy, world: Environment) -> None:
             "a save file is readable by its owner only",
         )
         copy = load(path)
-        drive(copy, world, chance, ROUNDS - ROUNDS // 2)
+        drive(copy, world, chance, ROUNDS - ROUNDS // 2, state)
         require(state_bytes(copy) == state_bytes(whole), policy, "a save must continue the trajectory")
         require(copy.rounds == whole.rounds, policy, "a save must remember the rounds")
         require(refuses(SaveFileError, lambda: load(path)) is not None, policy, "a save continues once")
@@ -252,16 +252,17 @@ def check_beats_uniform(policy: Policy, world: Environment) -> None:
 
 def check_replay(policy: Policy, world: Environment) -> None:
     """The replay finds the guarantee kept, by a test that reaches it."""
-    example = type(world.problem(48)).example
-    problem = example(48)
+    kind = type(world.problem(ROUNDS))
+    example, rounds = kind.example, kind.replay_rounds
+    problem = example(rounds)
     if policy.guarantee(problem).is_private:
-        found = replay(policy.small(), problem)
+        found = replay(policy.small(), problem, rounds=rounds)
         require(found.passed, policy, str(found))
         # And as it is, on a longer stream and a larger problem: private, if not at its worst there.
-        long = replay(policy, example(300, size=6), thorough=False)
+        long = replay(policy, example(6 * rounds, size=6), thorough=False)
         require(long.private, policy, str(long))
         # Past a horizon that was declared, where the guarantee is said not to end there.
-        past = replay(policy.small(), example(12), rounds=60, thorough=False)
+        past = replay(policy.small(), example(rounds // 4), rounds=rounds, thorough=False)
         require(past.private, policy, str(past))
 
 

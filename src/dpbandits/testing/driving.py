@@ -38,11 +38,15 @@ def drive(
     world: Environment,
     chance: np.random.Generator | np.random.SeedSequence,
     rounds: int,
+    state: Any = None,
 ) -> Driven:
-    """Play rounds in plain Python on the chances that `simulate` would use for the same seed."""
+    """Play rounds in plain Python on the chances that `simulate` would use for the same seed.
+
+    Given a `state`, the world goes on from there.
+    """
     if isinstance(chance, np.random.SeedSequence):
         chance = Streams.of(chance).chance
-    state = world.world()
+    state = world.world() if state is None else state
     offer, pay, settle = (implementation(verb, type(state)) for verb in ("offer", "pay", "settle"))
     actions, totals = [], [0.0, 0.0, 0.0]
     for _ in range(rounds):

@@ -1,6 +1,6 @@
 """Small standard worlds, budgets and recipes that the suites are run on."""
 
-from dpbandits.environments import BernoulliArms, Environment, MatroidArms
+from dpbandits.environments import BernoulliArms, Environment, MatroidArms, SphereContexts
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -11,7 +11,7 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, LinearMatroid, MatroidBases, Problem
+from dpbandits.problems import Arms, LinearContexts, LinearMatroid, MatroidBases, Problem
 
 _BUDGETS: tuple[Budget, ...] = (
     PureDP(1.0),
@@ -26,6 +26,7 @@ _MATROID = LinearMatroid(((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (2, 0, 0),
 _ENVIRONMENTS: dict[type[Problem], Environment] = {
     Arms: BernoulliArms((0.8, 0.5, 0.2)),
     MatroidBases: MatroidArms(_MATROID, (0.8, 0.75, 0.6, 0.2, 0.4, 0.9)),
+    LinearContexts: SphereContexts(dim=2, actions=3, gap=0.3),
 }
 
 
@@ -36,7 +37,7 @@ def example_budget(kind: type[Budget]) -> Budget:
 
 def example_environment(problem_kind: type[Problem]) -> Environment:
     """A small world for this kind of problem, in which choosing well pays."""
-    return _ENVIRONMENTS[problem_kind]
+    return next(world for kind, world in _ENVIRONMENTS.items() if issubclass(kind, problem_kind))
 
 
 def example_policies(kind: type[Policy]) -> list[Policy]:

@@ -5,6 +5,7 @@ from dpbandits.policies.linear.batched_lin_ucb import BatchedLinUCB
 from dpbandits.policies.linear.factorized_lin_ucb import FactorizedLinUCB
 from dpbandits.policies.linear.lin_thompson import LinThompson
 from dpbandits.policies.linear.lin_ucb import LinUCB
+from dpbandits.policies.linear.local_lin_ucb import LocalLinUCB
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
 from dpbandits.policies.linear.tree_contextual_thompson import TreeContextualThompson
 from dpbandits.policies.linear.tree_contextual_ucb import TreeContextualUCB
@@ -17,6 +18,7 @@ __all__ = [
     "FactorizedLinUCB",
     "LinThompson",
     "LinUCB",
+    "LocalLinUCB",
     "RandomizedLinUCB",
     "TreeContextualThompson",
     "TreeContextualUCB",

@@ -1,4 +1,4 @@
-"""Small dense linear algebra in loops: nothing is allocated, and plain and compiled code agree bitwise."""
+"""Dense linear algebra in loops: nothing is allocated, and plain and compiled code agree bitwise."""
 
 import math
 from typing import Any

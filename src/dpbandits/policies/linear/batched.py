@@ -1,12 +1,12 @@
 r"""Linear policies that learn from batches of rounds, each person in exactly one released sum.
 
-What `RandomizedLinUCB`, `BatchedLinUCB` and `BatchedLinThompson` share: the rows people add, the batches,
-the argument for their privacy. Each brings what it makes of a release, and how it chooses.
+What `RandomizedLinUCB`, `BatchedLinUCB` and `BatchedLinThompson` share: the rows people add, the
+batches, the argument for their privacy. Each brings what it makes of a release, and how it chooses.
 
-**Contexts of her own (joint DP).** A person's row is (z, w): features and reward in units of their bounds,
-‖z‖ ≤ 1, |w| ≤ 1. A batch releases G̃ = Σ zzᵀ and ũ = Σ zw (the rewards' squares are never used). With noise
-of scale s_G off the diagonal of G, √2·s_G on it and s_U on u, replacing (a, y) by (b, y′) shifts the whitened
-release by at most
+**Contexts of her own (joint DP).** A person's row is (z, w): features and reward in units of their
+bounds, ‖z‖ ≤ 1, |w| ≤ 1. A batch releases G̃ = Σ zzᵀ and ũ = Σ zw (the rewards' squares are never
+used). With noise of scale s_G off the diagonal of G, √2·s_G on it and s_U on u, replacing (a, y) by
+(b, y′) shifts the whitened release by at most
 
     (‖aaᵀ − bbᵀ‖_F² / 2)/s_G² + ‖ay − by′‖²/s_U² ≤ (1 − c²)/s_G² + (2 + 2c)/s_U²,   c = a·b,
 
@@ -171,9 +171,7 @@ class BatchedLinear(Policy):
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
         # Long blocks of large matrices would fill the memory.
         blocks = self.blocks or (64, 256, 1024 if dim <= 32 else 256)
-        batches, buffers = start_batches(
-            1, widths.size, 1.0, self.privacy, block=blocks, widths=widths
-        )
+        batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
         first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
         pace = 3.7 / mu if self.pace is None else self.pace
         public = self.state(

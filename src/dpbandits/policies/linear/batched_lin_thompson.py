@@ -85,7 +85,7 @@ def _restate(public: Public) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedLinThompson(BatchedLinear):
-    r"""Draw parameters from a posterior that is restated after every batch, play what is best under them.
+    r"""Draw parameters from a posterior restated after every batch, play what is best under them.
 
     **Definition.** In units of the bounds; batches as in `RandomizedLinUCB`, the first of uniform play.
     After the k-th release at round t, of noise scales s_G and s_U per entry, with G̃ = U diag(λ) Uᵀ,
@@ -93,17 +93,18 @@ class BatchedLinThompson(BatchedLinear):
 
         θ_t ~ N(U Λ⁻¹ Uᵀ ũ,  v² U Λ⁻² (λ₊ + 1 + s_G² + s_U² + c²/4) Uᵀ),
 
-    fresh in every round, and argmax_x θ_t·x is played; v = `spread`, .4 for contexts of one's own and .6 for
-    a public decision set (where s_G = 0 and G is exact).
+    fresh in every round, and argmax_x θ_t·x is played; v = `spread`, .4 for contexts of one's own and
+    .6 for a public decision set (where s_G = 0 and G is exact).
 
-    **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever released
-    is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set. The draws are
-    free: they are made of releases and of randomness that hides nothing.
+    **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever
+    released is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set.
+    The draws are free: they are made of releases and of randomness that hides nothing.
 
     **Regret.** Measured, not proved; docs/reproduction.md.
 
     >>> import dpbandits as dpb
-    >>> print(dpb.BatchedLinThompson(privacy=dpb.GaussianDP(1.0)).guarantee(dpb.LinearContexts(5)).budget)
+    >>> policy = dpb.BatchedLinThompson(privacy=dpb.GaussianDP(1.0))
+    >>> print(policy.guarantee(dpb.LinearContexts(5)).budget)
     1-GDP
     """
 

@@ -37,7 +37,7 @@ def release(public: Public, secret: Rows, noise: Noise) -> None:
 
 @verb
 def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest upper confidence bound; before the first release all actions of one length are alike."""
+    """The largest upper bound; before the first release all actions of one length are alike."""
     if context is None:
         return _choose(public, public.actions, explore)
     return _choose(public, context[0], explore)
@@ -53,9 +53,9 @@ def _choose(public: Public, features: Any, explore: Chance) -> int:
 class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     r"""Play the largest upper bound of a confidence set that is restated after every batch, and valid.
 
-    **Definition.** In units of the bounds. At round t a batch has max(b₀, min(`growth`·t, `pace`·√t)) rounds,
-    b₀ = max(16, ⌈15/μ⌉) unless `first_batch` is given. After the k-th release, of noise scales s_G and s_U
-    per entry and at round t, with l = ln(π²k²/(2α)), α = `alpha` or 1/t,
+    **Definition.** In units of the bounds. At round t a batch has max(b₀, min(`growth`·t, `pace`·√t))
+    rounds, b₀ = max(16, ⌈15/μ⌉) unless `first_batch` is given. After the k-th release, of noise scales
+    s_G and s_U per entry and at round t, with l = ln(π²k²/(2α)), α = `alpha` or 1/t,
 
         Υ = s_G (E‖Z‖ + 2√l),   V = G̃ + (1 + c Υ) I,   c = `shift`,
         ρ_min = 1 + (c − 1)Υ,   ρ_max = 1 + (c + 1)Υ,   γ = s_U (√d + √(2l))/√ρ_min,
@@ -65,14 +65,15 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     matrix (diagonal of variance 2); the last term pays for rounding rows to a grid. On `LinearActions`
     G is exact and V = G + (1 + s_U) I.
 
-    **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever released
-    is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set.
+    **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever
+    released is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set.
 
-    **Regret.** The noise in G̃ has norm at most Υ with probability 1 − e^−l (its norm is a 1-Lipschitz function
-    of √2 times standard normals, about E‖Z‖), that in ũ at most s_U(√d + √(2l)), and the rewards' noise
-    obeys the self-normalised bound at the fixed t and ρ_min of the release: three events of probability
-    2α/(π²k²) each. So with `alpha` all confidence sets hold together with probability 1 − α, and SS18's
-    Theorems 5 and 6 apply with ρ_min, ρ_max and γ of the last release, up to batches.
+    **Regret.** The noise in G̃ has norm at most Υ with probability 1 − e^−l (its norm is a 1-Lipschitz
+    function of √2 times standard normals, about E‖Z‖), that in ũ at most s_U(√d + √(2l)), and the
+    rewards' noise obeys the self-normalised bound at the fixed t and ρ_min of the release: three
+    events of probability 2α/(π²k²) each. So with `alpha` all confidence sets hold together with
+    probability 1 − α, and SS18's Theorems 5 and 6 apply with ρ_min, ρ_max and γ of the last release,
+    up to batches.
 
     >>> import dpbandits as dpb
     >>> print(dpb.BatchedLinUCB(privacy=dpb.GaussianDP(1.0)).guarantee(dpb.LinearContexts(5)).budget)

@@ -1,6 +1,7 @@
 r"""Confidence sets of regularised least squares, with SS18's Proposition 4 for regularisers that change.
 
-With V = G + H, ρ_min I ≤ H ≤ ρ_max I, ‖h‖_{H⁻¹} ≤ γ and θ̂ = V⁻¹(u + h), θ* lies within β of θ̂ in the norm of V:
+With V = G + H, ρ_min I ≤ H ≤ ρ_max I, ‖h‖_{H⁻¹} ≤ γ and θ̂ = V⁻¹(u + h), θ* lies within β of θ̂ in the
+norm of V:
 
     β = σ √(2 ln(1/α) + ln det V − d ln ρ_min) + S √ρ_max + γ.
 
@@ -29,8 +30,8 @@ def estimate(
 ) -> float:
     """θ̂ and V⁻¹ for V = gram + ridge·I into `mean` and `shape`; returns ln det V.
 
-    `lower` is left with the inverse of V's Cholesky factor. A matrix that is not positive definite has its
-    ridge doubled until it is: post-processing, and rarer than the policies' α.
+    `lower` is left with the inverse of V's Cholesky factor. A matrix that is not positive definite has
+    its ridge doubled until it is: post-processing, and rarer than the policies' α.
     """
     log_det = cholesky(gram, ridge, lower)
     while log_det != log_det:
@@ -48,7 +49,8 @@ def radius(
 ) -> float:
     """β, for level = ln(1/α), ρ_min = low, ρ_max = high, γ = gamma and settings = (σ, S, …)."""
     spread = max(2.0 * level + log_det - dim * math.log(low), 0.0)
-    return settings[SIGMA] * math.sqrt(spread) + settings[SIZE] * math.sqrt(high) + gamma
+    beta: float = settings[SIGMA] * math.sqrt(spread) + settings[SIZE] * math.sqrt(high) + gamma
+    return beta
 
 
 @register_jitable
@@ -64,9 +66,7 @@ def restate(
     # Where G is exact, the regulariser only has to match the noise in ũ.
     ridge = 1.0 + (settings[SHIFT] * norm if gram_noise > 0.0 else math.sqrt(moment_noise))
     low, high = ridge - norm, ridge + norm
-    log_det = estimate(
-        public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width
-    )
+    log_det = estimate(public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width)
     gamma = math.sqrt(moment_noise / low) * (math.sqrt(dim) + math.sqrt(2.0 * level))
     # Rounding to the grid moves a reward's mean by this much; n of them at most √n as much in all.
     rounding = (settings[SIZE] * math.sqrt(dim) + 1.0) / GRID * math.sqrt(done)

@@ -1,6 +1,6 @@
 r"""Linear UCB with a fresh private sum in every round from a few buffers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -76,20 +76,19 @@ def _restate(public: Public) -> None:
     for i in range(size):
         public.moment[i] = total[total.size - size + i]
     done, variance = float(public.round[0]), public.sums.variance[0]
-    restate(
-        public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE
-    )
+    restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactorizedLinUCB(ConfidentPolicy):
     r"""Play the largest upper bound of a confidence set that is restated in every round, and valid.
 
-    **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a factorized
-    sum (`sums/factorized.py`) of `buffers` buffers; Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB`
-    with k = t releases of the noise that a prefix then carries, and it plays argmax_x θ̂·x + β √(xᵀV⁻¹x).
-    It is what `TreeLinUCB` becomes with the best known noise for a sum in every round. Batches carry less
-    noise still; this is for those who need each decision to know all before it.
+    **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a
+    factorized sum (`sums/factorized.py`) of `buffers` buffers, made for `length` rounds (very many
+    unless given); Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB` with k = t releases of the
+    noise that a prefix then carries, and it plays argmax_x θ̂·x + β √(xᵀV⁻¹x). It is what `TreeLinUCB`
+    becomes with the best known noise for a sum in every round. Batches carry less noise still; this is
+    for those who need each decision to know all before it.
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row enters one
     factorized sum calibrated over infinitely many rounds: μ-GDP on adaptive streams, for ever.
@@ -107,18 +106,26 @@ class FactorizedLinUCB(ConfidentPolicy):
     compiles: ClassVar[bool] = True
 
     buffers: int = 8
+    length: int | None = None
     shift: float = 8.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.integer(least=1, buffers=self.buffers)
+        if self.length is not None:
+            checks.integer(least=1, length=self.length)
         checks.above_one(shift=self.shift)
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""
         dim = problem.dimension
         sums, secret = start_factorized(
-            pair_size(dim), 1.0, self.privacy, widths=pair_widths(dim), buffers=self.buffers
+            pair_size(dim),
+            1.0,
+            self.privacy,
+            widths=pair_widths(dim),
+            buffers=self.buffers,
+            length=self.length,
         )
         public = Public(
             round=np.zeros(1, np.int64),
@@ -138,3 +145,7 @@ class FactorizedLinUCB(ConfidentPolicy):
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""
         return linear_guarantee(self.privacy, problem)
+
+    def small(self) -> "FactorizedLinUCB":
+        """Made for so few rounds that a replay spends nearly all of the budget."""
+        return replace(self, length=20)

@@ -40,9 +40,7 @@ def release(public: LeastSquares, secret: NoSecret, noise: Noise) -> None:
 
 
 @verb
-def observe(
-    public: LeastSquares, secret: NoSecret, context: Any, action: int, reward: float
-) -> None:
+def observe(public: LeastSquares, secret: NoSecret, context: Any, action: int, reward: float) -> None:
     """Sherman & Morrison's update of V⁻¹."""
     if context is None:
         _add(public, public.actions, action, reward)

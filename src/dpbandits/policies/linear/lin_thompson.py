@@ -12,7 +12,7 @@ from dpbandits.policies.linear.protection import no_guarantee
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.linear import LinearContexts, LinearProblem
+from dpbandits.problems.linear import LinearProblem
 
 
 class Public(LeastSquares):
@@ -33,9 +33,9 @@ def select(public: Public, context: Any, explore: Chance) -> int:
 class LinThompson(Policy):
     r"""Draw parameters from their posterior and play what is best under them. Not private.
 
-    **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw; each round
-    draws θ ~ N(θ̂, v² V⁻¹), v = `spread`, and plays argmax_x θ·x. (Agrawal & Goyal analyse
-    v = σ √(9 d ln(t/δ)), far too wide in practice.)
+    **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw; each
+    round draws θ ~ N(θ̂, v² V⁻¹), v = `spread`, and plays argmax_x θ·x. (Agrawal & Goyal analyse v = σ
+    √(9 d ln(t/δ)), far too wide in practice.)
 
     **Guarantee.** None: every decision depends on every reward.
 

@@ -14,7 +14,7 @@ from dpbandits.policies.linear.least_squares import LeastSquares, start_least_sq
 from dpbandits.policies.linear.protection import no_guarantee
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.linear import LinearContexts, LinearProblem
+from dpbandits.problems.linear import LinearProblem
 
 
 class Public(LeastSquares):

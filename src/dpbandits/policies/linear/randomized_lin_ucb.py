@@ -50,7 +50,7 @@ def _choose(public: Public, features: Any, explore: Chance) -> int:
 
 @register_jitable
 def _restate(public: Public) -> None:
-    """m and A in the eigenbasis of G̃."""
+    """M and A in the eigenbasis of G̃."""
     gram_noise, moment_noise = noise_variance(public)
     size = public.moment.size
     eigen(public.gram, public.values, public.vectors)
@@ -79,26 +79,28 @@ def _restate(public: Public) -> None:
 class RandomizedLinUCB(BatchedLinear):
     r"""Play the largest upper bound m·x + v·|Z|·√(xᵀAx), with one fresh public Z ~ N(0, 1) a round.
 
-    **Definition.** In units of the bounds (‖z‖ ≤ 1, |w| ≤ 1). The first batch of b₀ = max(16, ⌈15/μ⌉) rounds
-    is uniform play; then, at round t, a batch has max(b₀, min(`growth`·t, `pace`·√t)) rounds, with .1 and
-    3.7/μ unless given. A release gives G̃ and ũ with noise variances s_G² and s_U² per entry. With
-    G̃ = U diag(λ) Uᵀ, a = Uᵀũ, λ₊ = max(λ, 0), τ² = s_G² + s_U² and D = λ₊/2 + τ²,
+    **Definition.** In units of the bounds (‖z‖ ≤ 1, |w| ≤ 1). The first batch of b₀ = max(16, ⌈15/μ⌉)
+    rounds is uniform play; then, at round t, a batch has max(b₀, min(`growth`·t, `pace`·√t)) rounds,
+    with .1 and 3.7/μ unless given. A release gives G̃ and ũ with noise variances s_G² and s_U² per
+    entry. With G̃ = U diag(λ) Uᵀ, a = Uᵀũ, λ₊ = max(λ, 0), τ² = s_G² + s_U² and D = λ₊/2 + τ²,
 
         m = U [(λ₊ a/D) / (d + λ₊²/D)],   A = U diag(1/(2 + λ₊²/D)) Uᵀ,   v = `width`.
 
-    ũ = G̃θ + e with Cov e ≈ σ²G + (s_U² + s_G²‖θ‖²) I: this is the posterior of θ under errors in both. Where
-    λ ≫ τ it is least squares; where λ ≪ τ the mean shrinks to 0 and the width stays that of the prior, so
-    directions that are only noise never look explored. With diverse contexts all widths are alike, |Z|
-    cancels and it acts greedily; on a fixed set |Z| makes every batch a mixture of actions.
+    ũ = G̃θ + e with Cov e ≈ σ²G + (s_U² + s_G²‖θ‖²) I: this is the posterior of θ under errors in
+    both. Where λ ≫ τ it is least squares; where λ ≪ τ the mean shrinks to 0 and the width stays that
+    of the prior, so directions that are only noise never look explored. With diverse contexts all
+    widths are alike, |Z| cancels and it acts greedily; on a fixed set |Z| makes every batch a mixture
+    of actions.
 
-    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is in one released
-    batch, whose noise makes everything ever released μ-GDP (`policies/linear/batched.py`,
-    `sums/batches.py`), on adaptive streams and for any horizon. Batches end by the count of rounds, and m,
-    A and later decisions are functions of releases, of other people's own features, and of free randomness.
-    On `LinearActions` one reward is replaced, all decisions are protected, and G needs no noise.
+    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is in one
+    released batch, whose noise makes everything ever released μ-GDP (`policies/linear/batched.py`,
+    `sums/batches.py`), on adaptive streams and for any horizon. Batches end by the count of rounds,
+    and m, A and later decisions are functions of releases, of other people's own features, and of free
+    randomness. On `LinearActions` one reward is replaced, all decisions are protected, and G needs no
+    noise.
 
-    **Regret.** Measured, not proved: the width is a heuristic (privacy does not depend on it). `BatchedLinUCB`
-    has valid confidence sets. docs/reproduction.md compares them.
+    **Regret.** Measured, not proved: the width is a heuristic (privacy does not depend on it).
+    `BatchedLinUCB` has valid confidence sets. docs/reproduction.md compares them.
 
     >>> import numpy as np, dpbandits as dpb
     >>> policy = dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6))

@@ -1,9 +1,9 @@
 """What one person adds to the sums: her features and reward, brought into range and onto a grid.
 
-In units of the declared bounds a row is (z, w) with ‖z‖ ≤ 1 and |w| ≤ 1. Entries are rounded towards zero
-to a grid of 2⁻¹³, so products lie on a grid of 2⁻²⁶ and sums over 2²⁷ people are exact in double precision:
-replacing one person moves a sum by exactly what the sensitivity bounds, rounding included. What it costs
-is a bias of at most 2⁻¹³ per entry.
+In units of the declared bounds a row is (z, w) with ‖z‖ ≤ 1 and |w| ≤ 1. Entries are rounded towards
+zero to a grid of 2⁻¹³, so products lie on a grid of 2⁻²⁶ and sums over 2²⁷ people are exact in double
+precision: replacing one person moves a sum by exactly what the sensitivity bounds, rounding included.
+What it costs is a bias of at most 2⁻¹³ per entry.
 """
 
 import math
@@ -56,7 +56,7 @@ def on_grid(value: float, grid: float) -> float:
 def grid_row(
     row: Any, features: Any, action: int, reward: float, max_norm: float, max_reward: float, grid: float
 ) -> float:
-    """Fill `row` with z and return w; both are 0 where the reward is missing or a feature is unusable."""
+    """Fill `row` with z and return w; both 0 where the reward is missing or a feature unusable."""
     factor = 0.0 if reward != reward else shrinkage(features, action, max_norm)
     if factor == 0.0:
         for axis in range(row.size):
@@ -65,4 +65,3 @@ def grid_row(
     for axis in range(row.size):
         row[axis] = on_grid(features[action, axis] * factor, grid)
     return on_grid(min(max(reward, -max_reward), max_reward) / max_reward, grid)
-

@@ -65,6 +65,19 @@ def _restate(public: Any) -> None:
     public.width[REACH] = norm_bound(public.shape)
 
 
+def row_change(dim: int) -> float:
+    """The most that replacing a row moves Σ (zzᵀ, zw) by in L1, upper triangles only.
+
+    A row is at most (‖z‖₁² + ‖z‖₂²)/2 + ‖z‖₁ ≤ (d + 1)/2 + √d, and two differ by at most twice that.
+    And by Cauchy and Schwarz Σ |v| ≤ ‖w‖₂ √(Σ v²/w²), the root being at most 1 for the widths of
+    `pair_widths`.
+
+    >>> row_change(2), round(row_change(5), 3)
+    (4.5, 8.216)
+    """
+    return min(dim + 1.0 + 2.0 * math.sqrt(dim), float(np.linalg.norm(pair_widths(dim))))
+
+
 @dataclass(frozen=True, kw_only=True)
 class TreeContextual(Policy):
     """What Algorithms 3 and 4 share: the trees, and why they are private."""
@@ -72,24 +85,22 @@ class TreeContextual(Policy):
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = LinearContexts
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    needs_horizon: ClassVar[bool] = True
     compiles: ClassVar[bool] = True
     state: ClassVar[type[Contextual]]
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
-        """Empty trees, of doubling size where the horizon is not known."""
+        """Empty trees."""
         dim = problem.dimension
         leaves = None if problem.horizon is None else max(problem.horizon - 1, 1)
         if isinstance(self.privacy, PureDP):
-            # In L1 a row is at most (‖z‖₁² + ‖z‖²)/2 + ‖z‖₁, and two of them differ by twice that.
-            widths, sensitivity = None, dim + 1.0 + 2.0 * math.sqrt(dim)
+            widths, sensitivity = None, row_change(dim)
         else:
             widths, sensitivity = pair_widths(dim), 1.0
         tree, secret = start_tree(
             1, pair_size(dim), sensitivity, self.privacy, leaves=leaves, widths=widths
         )
-        return start_tree_state(
-            self.state, problem, tree, secret, np.zeros((0, 4)), self._exploration()
-        )
+        return start_tree_state(self.state, problem, tree, secret, np.zeros((0, 4)), self._exploration())
 
     def _exploration(self) -> float:
         raise NotImplementedError
@@ -103,21 +114,21 @@ class TreeContextual(Policy):
 class TreeContextualUCB(TreeContextual):
     r"""Play the largest upper bound of a regression on noisy sums, fresh in every round.
 
-    **Definition.** In units of the bounds. Trees over rounds release Ã = I + Σ zzᵀ and b̃ = Σ zw before every
-    round, and
+    **Definition.** In units of the bounds. Trees over rounds release Ã = I + Σ zzᵀ and b̃ = Σ zw
+    before every round, and
 
         argmax_x  xᵀÃ⁻¹b̃ + α √(xᵀÃ⁻¹x),   α = `width`,
 
-    while Ã is positive definite; otherwise Ã is replaced by I. Corrected: the paper prints √(xᵀÃx), begins
-    the tree (not the sum) with I, and gives ε₀ = 2ε/(d² + 3d) to each of d(d+3)/2 trees, which is for entries
-    of sensitivity 1; here one vector tree has its sensitivity in L1.
+    while Ã is positive definite; otherwise Ã is replaced by I. Corrected: the paper prints √(xᵀÃx),
+    begins the tree (not the sum) with I, and gives ε₀ = 2ε/(d² + 3d) to each of d(d+3)/2 trees, which
+    is for entries of sensitivity 1; here one vector tree has its sensitivity in L1.
 
-    **Guarantee.** Neighbours replace one person's features and reward. The paper says differential privacy,
-    but her features choose her own action, so only *joint* DP is possible. With ‖z‖₂ ≤ 1, |w| ≤ 1 the upper
-    triangle of zzᵀ has L1 norm (‖z‖₁² + ‖z‖₂²)/2 ≤ (d + 1)/2 and zw at most √d: replacing moves a leaf by at
-    most d + 1 + 2√d in L1, and the leaf is in one node per level of the tree (`sums/binary_tree.py`), each a
-    Laplace release. Under Gaussian budgets the noise is that of `mechanisms/gram.py`. With a horizon the
-    tree has as many levels as it needs, otherwise trees double; it never ends.
+    **Guarantee.** Neighbours replace one person's features and reward. The paper says differential
+    privacy, but her features choose her own action, so only *joint* DP is possible. Replacing her
+    moves a leaf by at most `row_change` in L1, and the leaf is in one node per level of the tree
+    (`sums/binary_tree.py`), each a Laplace release. Under Gaussian budgets the noise is that of
+    `mechanisms/gram.py`. A tree that is full is put aside and another begins on new people, so the
+    guarantee does not end at the horizon.
 
     **Regret.** None is proved. Laplace noise keeps Ã indefinite for long, and it then plays by b̃ alone.
 

@@ -88,9 +88,7 @@ def _restate(public: Any) -> None:
         public.gram, public.moment, now[RIDGE], public.mean, public.shape, public.lower, public.width
     )
     dim, level = float(public.mean.size), public.settings[2]
-    public.width[RADIUS] = radius(
-        level, log_det, dim, now[LOW], now[HIGH], now[GAMMA], public.settings
-    )
+    public.width[RADIUS] = radius(level, log_det, dim, now[LOW], now[HIGH], now[GAMMA], public.settings)
 
 
 @register_jitable(forceinline=True)
@@ -122,25 +120,26 @@ class TreeLinUCB(ConfidentPolicy):
 
         argmax_x  θ̂·x + β √(xᵀV⁻¹x),   θ̂ = V⁻¹ũ,   β by Proposition 4 (`confidence.py`), α = 1/n.
 
-    `noise="gaussian"` (their 4.2): each node carries σ(Z′ + Z′ᵀ)/√2. With m levels,
-    Υ = σ√(2m)(4√d + 2 ln(2n/α)), V = G̃ + 2Υ I, ρ_min = Υ, ρ_max = 3Υ, γ = σ√(m/ρ_min)(√d + √(2 ln(2n/α))).
-    `noise="wishart"` (4.1): W(L̃²I, k) in each node. A prefix of s nodes has noise W(L̃²I, sk); with r = √(sk)
-    and q = √d + √(2 ln(8n/α)), ρ_min = L̃²(r − q)², ρ_max = L̃²(r + q)², γ = L̃(√d + √(2 ln(2n/α))), and with
-    `shifted` all eigenvalues are lowered by c = ρ_min − 4L̃²rq. The paper shifts as if s were m always, so
-    that V is not positive while few nodes are summed; here the shift follows s.
-    `rho_min` sets another ρ_min, by another shift. The entry Σ w² is never used, nor released under
+    `noise="gaussian"` (their 4.2): each node carries σ(Z′ + Z′ᵀ)/√2. With m levels, Υ = σ√(2m)(4√d + 2
+    ln(2n/α)), V = G̃ + 2Υ I, ρ_min = Υ, ρ_max = 3Υ, γ = σ√(m/ρ_min)(√d + √(2 ln(2n/α))).
+    `noise="wishart"` (4.1): W(L̃²I, k) in each node. A prefix of s nodes has noise W(L̃²I, sk); with r
+    = √(sk) and q = √d + √(2 ln(8n/α)), ρ_min = L̃²(r − q)², ρ_max = L̃²(r + q)², γ = L̃(√d + √(2
+    ln(2n/α))), and with `shifted` all eigenvalues are lowered by c = ρ_min − 4L̃²rq. The paper shifts
+    as if s were m always, so that V is not positive while few nodes are summed; here the shift follows
+    s. `rho_min` sets another ρ_min, by another shift. The entry Σ w² is never used, nor released under
     Gaussian noise.
 
-    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her leaf is in at most
-    m = ⌊log2 (n−1)⌋ + 1 nodes. Gaussian: ‖ããᵀ − b̃b̃ᵀ‖_F ≤ √2 L̃² against symmetrised noise is L̃²/σ-GDP per node,
-    √m L̃²/σ in all, also on adaptive streams: `calibration="exact"` sets σ = √m L̃²/μ. As printed,
-    σ = 4√m′ L̃² ln(4/δ)/ε with m′ = 1 + ⌈log2 n⌉, which is μ = √(m/m′) ε/(4 ln(4/δ)): 0.068 instead of the
-    0.92 that (1, .1) allows, and that is what is stated. Wishart: `mechanisms/wishart.py`, by Sheffet's
-    theorem; "paper" and "exact" differ in the count of levels only. A tree that is full is put aside and
-    another begins on new people, so the guarantee does not end at the horizon.
+    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her leaf is in at
+    most m = ⌊log2 (n−1)⌋ + 1 nodes. Gaussian: ‖ããᵀ − b̃b̃ᵀ‖_F ≤ √2 L̃² against symmetrised noise is
+    L̃²/σ-GDP per node, √m L̃²/σ in all, also on adaptive streams: `calibration="exact"` sets σ = √m
+    L̃²/μ. As printed, σ = 4√m′ L̃² ln(4/δ)/ε with m′ = 1 + ⌈log2 n⌉, which is μ = √(m/m′) ε/(4
+    ln(4/δ)): 0.068 instead of the 0.92 that (1, .1) allows, and that is what is stated. Wishart:
+    `mechanisms/wishart.py`, by Sheffet's theorem; "paper" and "exact" differ in the count of levels
+    only. A tree that is full is put aside and another begins on new people, so the guarantee does not
+    end at the horizon.
 
-    **Regret.** `regret_bound` with these ρ_min, ρ_max, γ (their Theorems 5 and 6, Corollaries 10 and 12):
-    Õ(√n d^{3/4}/√ε). `BatchedLinUCB` has some forty times less at the same guarantee.
+    **Regret.** `regret_bound` with these ρ_min, ρ_max, γ (their Theorems 5 and 6, Corollaries 10 and
+    12): Õ(√n d^{3/4}/√ε). `BatchedLinUCB` has some forty times less at the same guarantee.
 
     >>> policy = TreeLinUCB(privacy=ApproxDP(1.0, 0.1), calibration="paper")
     >>> print(policy.guarantee(LinearContexts(5, horizon=50_000_000)).budget)
@@ -181,7 +180,7 @@ class TreeLinUCB(ConfidentPolicy):
         dim, horizon = problem.dimension, problem.horizon
         assert horizon is not None
         alpha = self.alpha or 1.0 / horizon
-        levels = self._levels(horizon)
+        levels, budget = self._levels(horizon), self._budget(problem)
         sigma, size, _ = self._assumed(problem)
         settings: tuple[float, ...] = (sigma, size, math.log(2.0 / alpha))
         if self.noise == "wishart":
@@ -193,11 +192,8 @@ class TreeLinUCB(ConfidentPolicy):
             settings += (float(dof), math.sqrt(_ROW))
         else:
             kind, entries, widths = Gaussian, pair_size(dim), augmented_widths(dim)
-            budget = self._budget(problem)
             regularizers = self._gaussian(dim, levels, horizon, alpha, budget)
-        tree, leaves = start_tree(
-            1, entries, _ROW, budget, leaves=max(horizon - 1, 1), widths=widths
-        )
+        tree, leaves = start_tree(1, entries, _ROW, budget, leaves=max(horizon - 1, 1), widths=widths)
         public, secret = start_tree_state(kind, problem, tree, leaves, regularizers, *settings)
         if self.noise == "wishart":
             secret = secret._replace(row=np.zeros(dim + 1))
@@ -214,7 +210,9 @@ class TreeLinUCB(ConfidentPolicy):
             return self.privacy
         assert isinstance(self.privacy, ApproxDP)
         if problem.horizon is None:
-            raise InvalidInput("the printed noise depends on the horizon: LinearContexts(..., horizon=n)")
+            raise InvalidInput(
+                "the printed noise depends on the horizon: LinearContexts(..., horizon=n)"
+            )
         used = tree_levels(max(problem.horizon - 1, 1)) / self._levels(problem.horizon)
         log = math.log(4.0 / self.privacy.delta)
         return GaussianDP(math.sqrt(used) * self.privacy.epsilon / (4.0 * log))
@@ -239,9 +237,7 @@ class TreeLinUCB(ConfidentPolicy):
             lowest, highest = _ROW * (root - spread) ** 2, _ROW * (root + spread) ** 2
             low = _ROW * 4.0 * root * spread if self.shifted else lowest
             low = low if self.rho_min is None else self.rho_min
-            found.append(
-                [low - lowest, low, low + highest - lowest, tail * math.sqrt(lowest / low)]
-            )
+            found.append([low - lowest, low, low + highest - lowest, tail * math.sqrt(lowest / low)])
         return np.array([[found[0][LOW], *found[0][1:]], *found])
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:

@@ -12,7 +12,7 @@ from dpbandits.policies.linear.protection import no_guarantee
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.linear import LinearContexts, LinearProblem
+from dpbandits.problems.linear import LinearProblem
 
 
 class Public(NamedTuple):
@@ -45,8 +45,8 @@ class UniformActions(Policy):
 
     **Definition.** P[action k of K] = 1/K, independently.
 
-    **Guarantee.** Nobody's features or rewards are ever read, so the decisions show nothing about anyone.
-    It is listed as not private because a budget of zero is no budget.
+    **Guarantee.** Nobody's features or rewards are ever read, so the decisions show nothing about
+    anyone. It is listed as not private because a budget of zero is no budget.
 
     **Regret.** T times the average gap, linear: the reference that a private policy must beat.
 

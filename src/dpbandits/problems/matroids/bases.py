@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ class MatroidBases(Problem):
     The reward of an item that a person did not rate is 0. Rewards are clipped to [0, 1] before they are
     stored. The bases are the output, so how often each item was chosen is public.
     """
+
+    replay_rounds: ClassVar[int] = 24
 
     matroid: Matroid
 

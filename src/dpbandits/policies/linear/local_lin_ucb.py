@@ -1,0 +1,177 @@
+r"""Linear UCB on rows that people randomise themselves (Zheng, Cai, Huang, Li & Wang 2020)."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.errors import InvalidInput
+from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack
+from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
+from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.rows import GRID, on_grid, shrinkage
+from dpbandits.policies.local import LocalPolicy
+from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.calibration import gaussian_scale
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.linear import LinearContexts
+
+Array = NDArray[np.float64]
+_OFF, _VECTOR = math.sqrt(GRAM_VARIANCE), math.sqrt(MOMENT_VARIANCE)
+# No generator gets further from the location than this many scales.
+_REACH = 40.0
+
+
+class Public(NamedTuple):
+    """The sum of all messages and its confidence set; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+
+    round: NDArray[np.int64]
+    total: Array  # Σ messages
+    outbox: Array  # room for one message
+    gram: Array
+    moment: Array
+    mean: Array
+    shape: Array
+    lower: Array
+    width: Array
+    settings: Array
+    max_norm: float
+    max_reward: float
+    scale: float  # 1/μ
+
+
+@verb
+def select(public: Public, context: Any, explore: Chance) -> int:
+    """The largest upper confidence bound."""
+    width, reach = public.width[RADIUS], public.width[REACH]
+    return most_promising(context[0], public.mean, public.shape, width, reach, explore)
+
+
+@verb
+def report(public: Public, context: Any, action: int, reward: float, noise: Noise) -> tuple[Array]:
+    """Her row as zzᵀ and zw, every number with noise; nothing of it is put anywhere before."""
+    features, size = context[0], public.mean.size
+    factor = 0.0 if reward != reward else shrinkage(features, action, public.max_norm)
+    value = 0.0
+    if factor != 0.0:
+        inside = min(max(reward, -public.max_reward), public.max_reward)
+        value = on_grid(inside / public.max_reward, GRID)
+    place = 0
+    for i in range(size):
+        one = _entry(features, action, i, factor)
+        for j in range(i, size):
+            wide = public.scale * (_VECTOR if i == j else _OFF)
+            public.outbox[place] = noise.normal(one * _entry(features, action, j, factor), wide)
+            place += 1
+    for i in range(size):
+        one = _entry(features, action, i, factor)
+        public.outbox[place + i] = noise.normal(one * value, public.scale * _VECTOR)
+    return (public.outbox,)
+
+
+@register_jitable(forceinline=True)
+def _entry(features: Any, action: int, axis: int, factor: float) -> float:
+    """An entry of z; a row that is not used is 0 whatever its features are."""
+    return 0.0 if factor == 0.0 else on_grid(features[action, axis] * factor, GRID)
+
+
+@verb
+def receive(public: Public, message: tuple[Array]) -> None:
+    """Add it up and restate the confidence set."""
+    public.round[0] += 1
+    for place in range(public.total.size):
+        public.total[place] += message[0][place]
+    _restate(public)
+
+
+@register_jitable
+def _restate(public: Public) -> None:
+    size = public.moment.size
+    unpack(public.total, public.gram)
+    for i in range(size):
+        public.moment[i] = public.total[public.total.size - size + i]
+    done = float(public.round[0])
+    variance = done * public.scale * public.scale
+    restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalLinUCB(LocalPolicy, ConfidentPolicy):
+    r"""Play the largest upper confidence bound of rows that people randomised themselves.
+
+    **Definition.** In units of the bounds. A person of features z (of her action) and reward w sends
+    zzᵀ + N_G and zw + n_u, of scales 1.5/μ off the diagonal, 1.5√2/μ on it and on the vector. After t
+    messages the server adds them up to G̃ and ũ, whose noise has t times that variance, and broadcasts
+    θ̂, V⁻¹ and β of `BatchedLinUCB` for k = t releases; she plays argmax_x θ̂·x + β √(xᵀV⁻¹x) on her
+    own device. Zheng et al. add N(0, σ²) with σ = 4√(2 ln(2.5/δ))/ε to both parts and take a wider β;
+    the noise here is exact.
+
+    **Guarantee.** Neighbours replace one person's features and reward. Her message is one Gaussian
+    release of a row: μ-GDP by `mechanisms/gram.py`, whatever the server or the others do, and whatever
+    is broadcast: scale and bounds come from her own recipe. Her features, her action and her reward
+    are not sent.
+
+    **Regret.** Õ(T^{3/4}) (Zheng et al. 2020): the noise in G̃ grows like √t. Below some 10⁵ rounds at
+    μ = 1 there is little to gain over uniform play.
+
+    >>> import dpbandits as dpb
+    >>> policy, problem = dpb.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)
+    >>> server = policy.start(problem)
+    >>> person = policy.person(problem, server.broadcast())
+    >>> person.select([[1.0, 0.0], [0.0, 1.0]]) in (0, 1)
+    True
+    >>> server.receive(person.report(1.0))
+    """
+
+    problem_kind: ClassVar = LinearContexts
+    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    paper: ClassVar[str] = "Zheng, Cai, Huang, Li & Wang 2020"
+
+    shift: float = 8.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.above_one(shift=self.shift)
+
+    def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
+        """Nothing reported yet."""
+        dim = problem.dimension
+        public = Public(
+            round=np.zeros(1, np.int64),
+            total=np.zeros(pair_size(dim)),
+            outbox=np.zeros(pair_size(dim)),
+            gram=np.zeros((dim, dim)),
+            moment=np.zeros(dim),
+            mean=np.zeros(dim),
+            shape=np.eye(dim),
+            lower=np.zeros((dim, dim)),
+            width=np.ones(2),
+            settings=np.array([*self._assumed(problem), operator_norm(dim), self.shift]),
+            max_norm=problem.max_norm,
+            max_reward=problem.max_reward,
+            scale=gaussian_scale(1.0, self.privacy),
+        )
+        return public, NoSecret()
+
+    def message(self, problem: LinearContexts, content: Any) -> tuple[Array]:
+        """A packed row whose numbers its noise can give."""
+        size = pair_size(problem.dimension)
+        if not (isinstance(content, list) and len(content) == 1 and isinstance(content[0], list)):
+            raise InvalidInput("expected the content of a message to be one list of numbers")
+        numbers = np.array([checks.number("message", value) for value in content[0]])
+        most = 1.0 + _REACH * _VECTOR * gaussian_scale(1.0, self.privacy)
+        if numbers.shape != (size,) or not (np.abs(numbers) <= most).all():
+            raise InvalidInput(f"expected a message of {size} numbers within ±{most:g}")
+        return (numbers,)
+
+    def guarantee(self, problem: LinearContexts) -> Guarantee:
+        """The budget itself, for every message."""
+        return Guarantee(
+            budget=self.privacy, unit=Unit.ROUND, trust=Trust.LOCAL, public=problem.public_facts()
+        )

@@ -1,0 +1,417 @@
+"""Linear policies: their algebra, confidence sets, regularisers, input, and the textbook they follow."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import dpbandits as dpb
+from dpbandits.engine import Streams
+from dpbandits.engine.loop import Ledger, compiled_for
+from dpbandits.engine.streams import run_seed
+from dpbandits.errors import BudgetNotAccepted, InvalidInput
+from dpbandits.policies.linear.algebra import cholesky, eigen, invert, norm_bound
+from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.testing import check_policy
+
+MU = dpb.GaussianDP(1.0)
+PAPER = dpb.ApproxDP(1.0, 0.1)
+
+
+# Algebra.
+
+
+def _symmetric(dim: int, seed: int) -> Any:
+    matrix = np.random.default_rng(seed).normal(size=(dim, dim))
+    return matrix + matrix.T
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 20])
+def test_eigenvectors_are_those_of_numpy(dim: int) -> None:
+    matrix = _symmetric(dim, dim)
+    values, vectors = np.zeros(dim), np.zeros((dim, dim))
+    eigen(matrix.copy(), values, vectors)
+    assert np.sort(values) == pytest.approx(np.linalg.eigvalsh(matrix), abs=1e-10)
+    assert vectors @ np.diag(values) @ vectors.T == pytest.approx(matrix, abs=1e-10)
+    assert vectors.T @ vectors == pytest.approx(np.eye(dim), abs=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 40])
+def test_inverse_and_determinant_are_those_of_numpy(dim: int) -> None:
+    matrix = _symmetric(dim, dim) / 10.0
+    matrix = matrix @ matrix
+    lower, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
+    log_det = cholesky(matrix, 2.0, lower)
+    invert(lower, inverse)
+    whole = matrix + 2.0 * np.eye(dim)
+    assert log_det == pytest.approx(np.linalg.slogdet(whole)[1], rel=1e-10)
+    assert inverse == pytest.approx(np.linalg.inv(whole), abs=1e-10)
+    assert norm_bound(inverse) >= np.linalg.eigvalsh(inverse).max() - 1e-12
+
+
+def test_a_matrix_that_is_not_positive_has_no_factor() -> None:
+    assert math.isnan(cholesky(np.diag([1.0, -2.0]), 1.0, np.zeros((2, 2))))
+    assert not math.isnan(cholesky(np.diag([1.0, -2.0]), 2.5, np.zeros((2, 2))))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 30), st.floats(0.0, 10.0))
+@settings(max_examples=60, deadline=None)
+def test_the_shortcut_chooses_like_the_full_score(seed: int, dim: int, count: int, width: float) -> None:
+    draw = np.random.default_rng(seed)
+    features, mean, root = draw.normal(size=(count, dim)), draw.normal(size=dim), _symmetric(dim, seed)
+    shape = root @ root
+    score = features @ mean + width * np.sqrt(np.einsum("ki,ij,kj->k", features, shape, features))
+    chosen = most_promising(features, mean, shape, width, norm_bound(shape), draw)
+    assert score[chosen] >= score.max() - 1e-9
+
+
+# Rows.
+
+
+@given(
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=3),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.sampled_from([1.0, 0.3, 1e-200, 1e200, 7.0]),
+)
+@settings(max_examples=300, deadline=None)
+def test_whatever_comes_in_a_row_is_within_the_bounds_and_on_the_grid(
+    features: list[float], reward: float, bound: float
+) -> None:
+    row = np.zeros(3)
+    with np.errstate(all="ignore"):
+        value = grid_row(row, np.array([features]), 0, reward, bound, bound, GRID)
+    steps = row * GRID
+    assert (steps == np.rint(steps)).all() and value * GRID == round(value * GRID)
+    assert float(steps @ steps) <= GRID * GRID and abs(value) <= 1.0  # exact: whole numbers
+    if not (np.isfinite(features).all() and reward == reward):
+        assert not row.any() and value == 0.0
+
+
+# The textbook.
+
+
+def test_lin_ucb_is_the_textbook() -> None:
+    """Action by action, against the inverse of a matrix made anew in every round."""
+    draw, problem = np.random.default_rng(1), dpb.LinearContexts(4, max_norm=2.0, max_reward=3.0)
+    learner = dpb.LinUCB(regularizer=0.5).start(problem, seed=1, compiled=False)
+    gram, moment = 0.5 * np.eye(4), np.zeros(4)
+    for t in range(1, 200):
+        features = draw.normal(size=(6, 4))
+        features *= 2.0 / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 2.0)
+        inverse = np.linalg.inv(gram)
+        extra = np.linalg.slogdet(gram)[1] - 4 * math.log(0.5)
+        beta = math.sqrt(2.0 * math.log(t) + extra) + math.sqrt(0.5)
+        widths = np.sqrt(np.einsum("ki,ij,kj->k", features, inverse, features))
+        action = learner.select(features)
+        assert action == np.argmax(features @ inverse @ moment + beta * widths)
+        reward = float(draw.normal())
+        learner.update(action, reward)
+        z, w = features[action] / 2.0, min(max(reward / 3.0, -1.0), 1.0)
+        gram += np.outer(z, z)
+        moment += z * w
+
+
+def test_the_papers_noise_and_the_exact_one() -> None:
+    """The values of Shariff & Sheffet's formulas, worked out by hand."""
+
+    def scale(rounds: int, budget: dpb.ApproxDP, calibration: str) -> float:
+        policy = dpb.TreeLinUCB(privacy=budget, calibration=calibration)
+        public, _ = policy.begin(dpb.LinearContexts(5, horizon=rounds))
+        return float(public.tree.inner[0])
+
+    assert scale(50_000_000, PAPER, "paper") == pytest.approx(
+        4 * math.sqrt(27) * 2 * math.log(40), rel=1e-12
+    )
+    assert scale(50_000_000, PAPER, "exact") == pytest.approx(2 * math.sqrt(26) * 1.085878, rel=1e-6)
+    assert scale(100_000, dpb.ApproxDP(1.0, 1e-6), "paper") == pytest.approx(
+        4 * math.sqrt(18) * 2 * math.log(4e6), rel=1e-12
+    )
+    policy = dpb.TreeLinUCB(privacy=PAPER, calibration="paper")
+    budget = policy.guarantee(dpb.LinearContexts(5, horizon=2**20)).budget
+    assert budget == dpb.GaussianDP(math.sqrt(20 / 21) / (4 * math.log(40)))
+
+
+def test_the_papers_regularisers() -> None:
+    """Proposition 11 at n = 2^20, d = 5, α = 1/n, from the printed formulas."""
+    public, _ = dpb.TreeLinUCB(privacy=PAPER, calibration="paper").begin(
+        dpb.LinearContexts(5, horizon=2**20)
+    )
+    n, m = 2.0**20, 21.0
+    norm = math.sqrt(32) * m * 2 * math.log(40) * (4 * math.sqrt(5) + 2 * math.log(2 * n * n))
+    sigma = 4 * math.sqrt(m) * 2 * math.log(40)
+    gamma = sigma * math.sqrt(m / norm) * (math.sqrt(5) + math.sqrt(2 * math.log(2 * n * n)))
+    for row in public.regularizers:
+        assert row == pytest.approx([2 * norm, norm, 3 * norm, gamma], rel=1e-12)
+
+
+# Regularisers are positive, for every number of summed nodes.
+
+
+class Stepped:
+    """A compiled run that can be stopped at any round."""
+
+    def __init__(self, policy: Any, world: Any, rounds: int, seed: int) -> None:
+        self.public, self.secret = policy.begin(world.problem(rounds))
+        self.world = world.world()
+        self.streams = Streams.of(run_seed(seed, 0))
+        self.ledger = Ledger.on(np.array([2**62]))
+        self.code = compiled_for(self.public, self.world)
+
+    def run(self, stop: int) -> None:
+        """Play until so many rounds are done."""
+        self.code.run(self.public, self.secret, self.world, *self.streams, self.ledger, stop)
+
+
+def _stops() -> list[int]:
+    around = (2**power + shift for power in range(12, 21) for shift in range(-2, 3))
+    return [*range(1, 4097), *sorted(set(around) - set(range(4097)))]
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "wishart"])
+def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
+    """At all rounds up to 4096 and around the powers of two up to 2^20, α = 10⁻⁶: so is the test's error.
+
+    The control is the shift as printed, which follows the most nodes that there can be.
+    """
+    policy = dpb.TreeLinUCB(privacy=PAPER, noise=noise, alpha=1e-6)
+    stepped = Stepped(policy, dpb.SphereContexts(), 2**20 + 2, seed=3)
+    public, counts, printed = stepped.public, set(), []
+    for stop in _stops():
+        stepped.run(stop + 1)  # the prefix is released as the round after begins
+        nodes = int(public.tree.live[0]) if public.tree.leaves[0] else 0
+        counts.add(nodes)
+        ridge, low = public.regularizers[nodes, :2]
+        # V − G = H, and G has no negative eigenvalue.
+        assert np.linalg.eigvalsh(public.gram)[0] + ridge > 0.0
+        if nodes:
+            printed.append(np.linalg.eigvalsh(public.gram)[0] + public.regularizers[-1, 0])
+        assert low > 0.0
+    assert counts >= set(range(1, 21))
+    if noise == "wishart":
+        assert min(printed) < 0.0
+
+
+# Confidence sets.
+
+CONFIDENT = [
+    dpb.LinUCB(),
+    dpb.TreeLinUCB(privacy=MU),
+    dpb.TreeLinUCB(privacy=PAPER, noise="wishart"),
+    dpb.BatchedLinUCB(privacy=MU),
+    dpb.FactorizedLinUCB(privacy=MU),
+    dpb.LocalLinUCB(privacy=MU),
+]
+_RUNS, _ROUNDS = 400, 1000
+
+
+@pytest.mark.parametrize("policy", CONFIDENT, ids=lambda policy: type(policy).__name__)
+def test_confidence_sets_hold_θ_as_often_as_they_say(policy: Any) -> None:
+    """In 400 runs of 1000 rounds, looked at 60 times each, at α = .2 and .05.
+
+    A valid policy fails with probability below 10⁻³ at each α. Sets of a third of the radius must fail.
+    """
+    for alpha in (0.2, 0.05):
+        most = binom.isf(1e-3, _RUNS, alpha)
+        missed = _missed(_replaced(policy, alpha))
+        assert missed[0] <= most, f"θ* was missed in {missed[0]} of {_RUNS} runs at α = {alpha}"
+        assert missed[1] > most, "the control must fail"
+
+
+def _replaced(policy: Any, alpha: float) -> Any:
+    import dataclasses
+
+    return dataclasses.replace(policy, alpha=alpha)
+
+
+def _missed(policy: Any) -> tuple[int, int]:
+    """In how many runs θ* was outside the set at some time, and outside a third of it."""
+    world = dpb.SphereContexts(dim=3, actions=4)
+    stops = np.unique(np.geomspace(2, _ROUNDS, 60).astype(int))
+    whole = third = 0
+    for run in range(_RUNS):
+        stepped = Stepped(policy, world, _ROUNDS, seed=run)
+        worst = 0.0
+        for stop in stops:
+            stepped.run(int(stop))
+            worst = max(worst, _distance(stepped))
+        whole += worst > 1.0
+        third += worst > 1.0 / 3.0
+    return whole, third
+
+
+def _distance(stepped: Stepped) -> float:
+    """‖θ* − θ̂‖_V in units of β."""
+    public = stepped.public
+    beta = float(public.width[0])
+    if isinstance(stepped.public.settings, np.ndarray) and hasattr(public, "log_det"):
+        level = math.log(1.0 / public.settings[2])
+        beta = public.settings[0] * math.sqrt(2.0 * level + public.log_det[0]) + public.settings[1]
+    off = stepped.world.shown.theta - public.mean
+    return math.sqrt(float(off @ np.linalg.solve(public.shape, off))) / beta
+
+
+# Input.
+
+
+def _learner(**options: Any) -> dpb.Learner:
+    return dpb.RandomizedLinUCB(privacy=MU).start(
+        dpb.LinearContexts(2, **options), seed=1, compiled=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ([1.0, 2.0], "a (K, 2) array"),
+        ([[1.0, 2.0, 3.0]], "a (K, 2) array"),
+        ([[[1.0, 2.0]]], "a (K, 2) array"),
+        ([[1.0], [2.0, 3.0]], "a (K, 2) array"),
+        (np.zeros((0, 2)), "at least one action"),
+        ([[math.nan, 1.0]], "finite features"),
+        ([[math.inf, 1.0]], "finite features"),
+        ("features", "a (K, 2) array"),
+        (None, "a (K, 2) array"),
+        ([["a", "b"]], "a (K, 2) array"),
+    ],
+    ids=str,
+)
+def test_unusable_features_are_refused_and_change_nothing(features: Any, said: str) -> None:
+    from dpbandits.testing.driving import state_bytes
+
+    learner = _learner()
+    before = state_bytes(learner)
+    with pytest.raises(InvalidInput) as refusal:
+        learner.select(features)
+    assert said in str(refusal.value)
+    assert state_bytes(learner) == before and learner.rounds == 0
+    with pytest.raises(InvalidInput, match="one thing"):
+        learner.select()
+
+
+def test_long_features_act_like_their_projection() -> None:
+    from dpbandits.testing.driving import state_bytes
+
+    inside, beyond = _learner(), _learner()
+    for _ in range(40):
+        for learner, size in ((inside, 1.0), (beyond, 1e200)):
+            action = learner.select(size * np.array([[0.6, 0.8], [1.0, 0.0]]))
+            learner.update(action, size)
+    assert state_bytes(inside) == state_bytes(beyond)
+
+
+@pytest.mark.parametrize("policy", [*CONFIDENT[:5], dpb.RandomizedLinUCB(privacy=MU)], ids=str)
+def test_one_action_zero_features_and_changing_sets_are_played(policy: Any) -> None:
+    learner = policy.start(dpb.LinearContexts(2, horizon=400), seed=1, compiled=False)
+    draw = np.random.default_rng(1)
+    for count in [1, 0, 5, 2] * 30:
+        features = draw.normal(size=(count, 2)) if count else np.zeros((3, 2))
+        action = learner.select(features)
+        assert 0 <= action < len(features)
+        learner.update(action, 1.0)
+    assert learner.select([[1.0, 0.0]]) == 0
+    learner.skip()
+
+
+def test_late_rewards_are_missing_ones() -> None:
+    """A second `select` closes the first round without a reward, and its update is refused."""
+    learner = _learner()
+    late = learner.select([[1.0, 0.0]])
+    learner.select([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    with pytest.raises(dpb.errors.DPBanditsError):
+        learner.update(late + 7, 1.0)
+    assert learner.rounds == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dpb.LinearContexts(0),
+        lambda: dpb.LinearContexts(2, max_norm=0.0),
+        lambda: dpb.LinearContexts(2, max_reward=math.inf),
+        lambda: dpb.LinearContexts(2, arms=1),
+        lambda: dpb.LinearActions([[1.0, 0.0]]),
+        lambda: dpb.LinearActions([[1.0, 0.0], [1.0]]),
+        lambda: dpb.LinearActions([[1.0, 0.0], [math.nan, 1.0]]),
+        lambda: dpb.LinearActions([[1.0, 0.0], [2.0, 0.0]]),
+        lambda: dpb.LinearActions(3),
+        lambda: dpb.TreeLinUCB(privacy=MU, noise="cauchy"),
+        lambda: dpb.TreeLinUCB(privacy=MU, shifted=False),
+        lambda: dpb.BatchedLinUCB(privacy=MU, shift=1.0),
+        lambda: dpb.BatchedLinUCB(privacy=MU, alpha=1.0),
+        lambda: dpb.RandomizedLinUCB(privacy=MU, blocks=(4, 0)),
+        lambda: dpb.LinearActions([[1.0, 0.0], [0.0, 1.0]]).context([1.0]),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_sentence(make: Any) -> None:
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_what_only_some_budgets_can_pay_for_is_refused_for_others() -> None:
+    for options in ({"noise": "wishart"}, {"calibration": "paper"}):
+        with pytest.raises(BudgetNotAccepted, match="ApproxDP"):
+            dpb.TreeLinUCB(privacy=MU, **options)
+
+
+def test_disjoint_arms_take_one_vector() -> None:
+    problem = dpb.LinearContexts(2, arms=3)
+    (features,) = problem.context([0.6, 0.8])
+    assert features.shape == (3, 6) and (features.sum(axis=1) == pytest.approx(1.4))
+    learner = dpb.RandomizedLinUCB(privacy=MU).start(problem, seed=1, compiled=False)
+    assert learner.select([0.6, 0.8]) in range(3)
+    with pytest.raises(InvalidInput, match="vector of 2"):
+        learner.select([[0.6, 0.8]])
+
+
+def test_many_features_and_actions_work() -> None:
+    draw, problem = np.random.default_rng(1), dpb.LinearContexts(100)
+    learner = dpb.RandomizedLinUCB(privacy=MU, first_batch=3).start(problem, seed=1)
+    for _ in range(10):
+        action = learner.select(draw.normal(size=(1000, 100)))
+        learner.update(action, 0.5)
+    assert learner.rounds == 10
+
+
+# The public decision set, and the other noise: what the conformance suite does not meet by default.
+
+PUBLIC = dpb.FixedActions(dim=2, actions=3, gap=0.3, public=True)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        dpb.RandomizedLinUCB(privacy=MU),
+        dpb.BatchedLinUCB(privacy=MU),
+        dpb.BatchedLinThompson(privacy=MU),
+        dpb.LinThompson(),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_a_public_decision_set_conforms(policy: Any) -> None:
+    check_policy(policy, PUBLIC)
+    if policy.guarantee(PUBLIC.problem(10)).is_private:
+        assert policy.guarantee(PUBLIC.problem(10)).unit == dpb.Unit.REWARD
+
+
+@pytest.mark.parametrize("options", [{"noise": "wishart"}, {"calibration": "paper"}], ids=str)
+def test_other_noises_of_the_tree_conform(options: Any) -> None:
+    check_policy(dpb.TreeLinUCB(privacy=PAPER, **options))
+
+
+def test_recommendations() -> None:
+    contexts, actions = dpb.LinearContexts(5), PUBLIC.problem(None)
+    assert isinstance(dpb.recommend(contexts, MU).policy, dpb.RandomizedLinUCB)
+    assert isinstance(dpb.recommend(actions, PAPER).policy, dpb.RandomizedLinUCB)
+    assert isinstance(dpb.recommend(contexts, dpb.NonPrivate()).policy, dpb.LinUCB)
+    pure = dpb.recommend(dpb.LinearContexts(5, horizon=1000), dpb.PureDP(1.0))
+    assert isinstance(pure.policy, dpb.TreeContextualUCB)
+    for problem in (contexts, actions):
+        with pytest.raises(InvalidInput):
+            dpb.recommend(problem, dpb.PureDP(1.0))
+    short = dpb.recommend(dpb.LinearContexts(50, horizon=100), MU)
+    assert "uniform play" in short.reason
