@@ -74,6 +74,10 @@ class Figure(ABC):
     notes: ClassVar[tuple[str, ...]] = ()
     minutes: ClassVar[bool] = False  # at paper scale; seconds otherwise
 
+    def missing(self) -> str | None:
+        """What the user must do before it can be made, such as fetching data; None if nothing."""
+        return None
+
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """What must be simulated, by name; nothing for a figure of formulas."""
         return {}

