@@ -153,7 +153,7 @@ def _draw_returns(axes: Any, trace: Trace, labels: list[str], world: MatroidEnvi
     axes.axhline(world.best_return(), color="gray", linestyle=":", label="optimal policy")
     axes.yaxis.set_major_formatter("{x:.2f}")
     axes.set_ylabel("expected return per round")
-    axes.legend(loc="lower right", framealpha=0.85, edgecolor="none", fontsize="small")
+    axes.legend(loc="best", framealpha=0.85, edgecolor="none", fontsize="small")
 
 
 class SyntheticUCB(_Returns):

@@ -100,7 +100,9 @@ def _close(public: Public, secret: Buffers, noise: Noise) -> None:
 def _choose(public: Public, explore: Chance) -> None:
     done = int(public.round[0])
     if done == 0:
+        # Both: an order of the items that happens to be good must not help while nothing is known.
         shuffle(public.hopeful, explore)
+        shuffle(public.played, explore)
     for item in range(public.score.size):
         public.score[item] = math.inf
         if public.plays[item] > 0:
