@@ -37,9 +37,12 @@ def compare(
         "Without any: all that accept the budget and trust the server.",
     ),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
-    env: str = typer.Option("bernoulli", help="bernoulli or exponential"),
+    env: str = typer.Option(
+        "bernoulli", help="bernoulli, exponential, matroid (seven vectors) or movielens"
+    ),
     means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
     rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),
+    data: str = typer.Option(None, help="A MovieLens folder, for movielens."),
     rounds: str = typer.Option("1e5", help="Rounds of each run."),
     runs: int = typer.Option(20, help="Independent runs of each policy."),
     seed: int = typer.Option(0, help="The same seed gives the same table."),
@@ -51,7 +54,7 @@ def compare(
     as_json: bool = JSON,
 ) -> None:
     """Play private policies and their non-private twins on one problem, to see what privacy costs."""
-    world, wanted = environment(env, means, rates), budget(privacy)
+    world, wanted = environment(env, means, rates, data), budget(privacy)
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen = _chosen(policies or [], wanted, world, twins)
     length = whole(rounds, "rounds")

@@ -4,8 +4,15 @@ import dataclasses
 from typing import Any
 
 from dpbandits import checks
-from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
+from dpbandits.environments import (
+    BernoulliArms,
+    Environment,
+    MatroidArms,
+    MovieRatings,
+    TruncatedExponentialArms,
+)
 from dpbandits.errors import InvalidInput
+from dpbandits.experiments.chandak import TABLE_2
 from dpbandits.policies import Policy, policy_named
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -60,9 +67,15 @@ def budget(text: str) -> Budget:
     return _BUDGETS[keys](*(number(value, key) for key, _, value in pairs))
 
 
-def environment(kind: str, means: str, rates: str) -> Environment:
+def environment(kind: str, means: str, rates: str, data: str | None = None) -> Environment:
     """The world named on the command line."""
-    checks.known("environment", kind, ("bernoulli", "exponential"))
+    checks.known("environment", kind, ("bernoulli", "exponential", "matroid", "movielens"))
+    if kind == "movielens":
+        if data is None:
+            raise InvalidInput("movielens needs --data, the path of a MovieLens folder")
+        return MovieRatings(data)
+    if kind == "matroid":
+        return TABLE_2 if means == FIVE_ARMS else MatroidArms(TABLE_2.matroid, numbers(means, "means"))
     if kind == "exponential" and means != FIVE_ARMS:
         raise InvalidInput("exponential arms have --rates, not --means")
     if kind == "bernoulli":

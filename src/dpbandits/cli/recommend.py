@@ -4,18 +4,23 @@ import typer
 
 from dpbandits.cli.output import JSON, console, print_json
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
-from dpbandits.problems import Arms
+from dpbandits.problems import Arms, MatroidBases, Problem, UniformMatroid
 from dpbandits.recommend import recommend as choose
 
 
 def recommend(
     arms: int = typer.Option(5, help="Number of arms."),
+    items: int = typer.Option(None, help="Instead of arms: number of items to choose several of."),
+    rank: int = typer.Option(2, help="With --items: how many are chosen in each round."),
     privacy: str = typer.Option("eps=1", help=PRIVACY_HELP),
     horizon: str = typer.Option(None, help="Number of rounds, where known."),
     as_json: bool = JSON,
 ) -> None:
     """The policy to use for a problem and a budget, and why."""
-    problem = Arms(arms, horizon=None if horizon is None else whole(horizon, "horizon"))
+    length = None if horizon is None else whole(horizon, "horizon")
+    problem: Problem = Arms(arms, horizon=length)
+    if items is not None:
+        problem = MatroidBases(UniformMatroid(items, rank), horizon=length)
     found = choose(problem, budget(privacy))
     guarantee = found.policy.guarantee(problem)
     if as_json:

@@ -17,8 +17,9 @@ environment file defines plain functions of these names over its own classes and
 ``join(matroid, item)``                             add an item if the set stays independent
 ==================================================  ================================================
 
-The last two are for the state of a matroid, which policies hold within theirs. A policy has either `release` and `observe` (the learner is trusted with raw data) or `report` and
-`receive` (only the person herself is). The same functions run in plain Python and inside compiled code,
+The last two are for the state of a matroid, which policies hold within theirs. A policy has either
+`release` and `observe` (the learner is trusted with raw data) or `report` and `receive` (only the person
+herself is). The same functions run in plain Python and inside compiled code,
 with bit-identical results. A context is None, a number, or a tuple of what the learner's ``select`` is
 given: an array is returned inside a tuple, since compiled verbs do not return bare ones. So is an action
 that is a set of items, and so are its rewards.

@@ -60,9 +60,9 @@ class MovieRatings(MatroidEnvironment):
     """Recommend a basis of the `top` films that most people rated; a film pays 1 if she rated it.
 
     Each round a person is drawn from those in the data. A film's vector has a 1 for each of its genres,
-    so that a basis is diverse. `path` is a MovieLens folder: 1M (ratings.dat, movies.dat) or 100K (u.data,
-    u.item). The same person may be drawn in several rounds: a guarantee for one round's rewards is none
-    for all that a person ever rated.
+    so that a basis is diverse. `path` is a MovieLens folder: 1M (ratings.dat, movies.dat) or 100K
+    (u.data, u.item). The same person may be drawn in several rounds: a guarantee for one round's rewards
+    is none for all that a person ever rated.
     """
 
     path: str

@@ -125,7 +125,7 @@ def _choose(public: Public, explore: Chance) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class FocusedMatroidUCB(MatroidPolicy):
-    r"""Of the basis you hope for, play and feed the few items in most doubt; complete them by what you know.
+    r"""Play and feed the few items most in doubt of the basis hoped for; complete them by what is known.
 
     **Definition.** At each release, and when t has grown by 3 %:
 
@@ -133,8 +133,8 @@ class FocusedMatroidUCB(MatroidPolicy):
        decisions of item e, d_e = 1/(4 n_eff) + noise variance, and b_e the scale of Laplace noise in x_e
        (0 for Gaussian noise); U is the basis of the largest Σ u_e, items never released first.
     2. F are the m = `fed` items of U with the largest d_e.
-    3. The basis in play is F, completed greedily by x. Only the rewards of F are read, each into the open
-       batch of its item: first of `first_batch` decisions, then of max(first_batch, ⌈growth·n_e⌉).
+    3. The basis in play is F, completed greedily by x. Only the rewards of F are read, each into the
+       open batch of its item: first of `first_batch` decisions, then of max(first_batch, ⌈growth·n_e⌉).
 
     Under ε-DP batches have independent Laplace(m/ε) noise and x_e is precision-weighted; under
     Gaussian budgets they are block-factorized at μ/√m.
@@ -145,10 +145,10 @@ class FocusedMatroidUCB(MatroidPolicy):
     once by ε/m (μ/√m, `sums/batches.py`). So all decisions together are ε-DP (μ-GDP) by adaptive
     composition, for any number of rounds.
 
-    **Regret.** No bound is claimed; measured in `chandak-fig1` and `chandak-fig3`, with its worst runs.
+    **Regret.** No bound is claimed; measured in `matroid-leaderboard`, with its worst runs.
     Defaults: under ε-DP m = √K (ε/2)^⅓ rounded, between 1 and K, and first_batch = max(4, 16 m/ε); under
-    Gaussian budgets m = K and first_batch = max(4, 12 √m/μ); growth ½. With caution 2 the mean regret is a
-    tenth to a third larger and the worst of 200 runs up to a half smaller.
+    Gaussian budgets m = K and first_batch = max(4, 12 √m/μ); growth ½. With caution 2 the mean regret is
+    a tenth to a third larger, and the worst of many runs up to a half smaller.
 
     >>> from dpbandits.problems import UniformMatroid
     >>> policy, problem = FocusedMatroidUCB(privacy=PureDP(2.0)), MatroidBases(UniformMatroid(30, 9))

@@ -1,8 +1,8 @@
 r"""DPUCB-MAT (Chandak, Hu & Hegde, Algorithm 2): UCB on doubling batches that forget."""
 
 import math
-from typing import Any, ClassVar, NamedTuple
 from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable

@@ -69,8 +69,8 @@ class MatroidBases(Problem):
             raise InvalidInput(f"expected a list of rewards, one for each item chosen, got {value!r}")
         if np.isnan(rewards).any():
             raise InvalidInput(
-                "expected rewards to be numbers, got nan; an item without a rating is 0, a round without "
-                "rewards is closed by skip()"
+                "expected rewards to be numbers, got nan; an item without a rating is 0, a round "
+                "without rewards is closed by skip()"
             )
         return rewards
 

@@ -130,7 +130,7 @@ def _small_primes() -> list[int]:
     sieve = np.ones(46341, bool)
     for number in range(2, 216):
         sieve[number * number :: number] = False
-    return np.flatnonzero(sieve)[2:].tolist()
+    return [int(prime) for prime in np.flatnonzero(sieve)[2:]]
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ class LinearMatroid(Matroid):
 
     Numbers are taken as they are: 0.1 is the binary fraction nearest to a tenth.
 
-    >>> table2 = LinearMatroid(((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (0, 1, 1), (2, 0, 0), (0, 0, 0)))
-    >>> table2.rank, table2.loops, table2.independent([0, 5])
-    (3, (6,), False)
+    >>> vectors = LinearMatroid(((1, 0), (0, 1), (1, 1), (2, 0), (0, 0)))
+    >>> vectors.rank, vectors.loops, vectors.independent([0, 3])
+    (2, (4,), False)
     """
 
     vectors: tuple[tuple[float, ...], ...]

@@ -151,7 +151,7 @@ def _check_axioms(name: str, size: int, sets: NDArray[Any], independent: NDArray
             first, second = sets | 1 << one, sets | 1 << other
             if np.any(rank[first] + rank[second] < rank[first | second] + rank[sets]):
                 raise InvalidInput(
-                    f"{name} is no matroid: a smaller independent set must grow by an item of a larger one"
+                    f"{name} is no matroid: a smaller independent set must grow by an item of a larger"
                 )
 
 
