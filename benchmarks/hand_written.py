@@ -132,3 +132,148 @@ def tree_ucb(means: Any, epsilon: float, bonus: float, rounds: int, noise: Any, 
             prefix += drawn[action, level]
         mean[action] = min(max(prefix / plays[action], 0.0), 1.0)
     return regret
+
+
+@fast
+def tree_lin_ucb(
+    dim: int,
+    actions: int,
+    gap: float,
+    levels: int,
+    scale: float,
+    shift: float,
+    low: float,
+    high: float,
+    gamma: float,
+    level: float,
+    rounds: int,
+    noise: Any,
+    chance: Any,
+) -> float:
+    """Shariff & Sheffet's Algorithm 1 with Gaussian noise on their own world, in one fused loop."""
+    size = dim * (dim + 1) // 2 + dim
+    exact, nodes = np.zeros((levels + 1, size)), np.zeros((levels + 1, size))
+    theta, features, means = np.zeros(dim), np.zeros((actions, dim)), np.zeros(actions)
+    gram, lower, inverse = np.zeros((dim, dim)), np.zeros((dim, dim)), np.zeros((dim, dim))
+    moment, mean, leaf = np.zeros(dim), np.zeros(dim), np.zeros(size)
+    norm = 0.0
+    for i in range(dim):
+        theta[i] = chance.standard_normal()
+        norm += theta[i] * theta[i]
+    for i in range(dim):
+        theta[i] /= math.sqrt(norm)
+    regret = 0.0
+    for t in range(rounds):
+        # The decision set.
+        place = int(chance.random() * actions)
+        for a in range(actions):
+            while True:
+                square, along = 0.0, 0.0
+                for i in range(dim):
+                    x = chance.standard_normal()
+                    features[a, i] = x
+                    square += x * x
+                    along += x * theta[i]
+                if a == place:
+                    square -= along * along
+                    for i in range(dim):
+                        features[a, i] = 0.75 * theta[i] + math.sqrt((1.0 - 0.5625) / square) * (
+                            features[a, i] - along * theta[i]
+                        )
+                    means[a] = 0.75
+                    break
+                factor = 1.0 / math.sqrt(square)
+                if -0.75 <= along * factor <= 0.75 - gap:
+                    for i in range(dim):
+                        features[a, i] *= factor
+                    means[a] = along * factor
+                    break
+        # The last round's leaf: the tree's node that it completes.
+        if t > 0:
+            last, bit = 0, t
+            while bit & 1 == 0:
+                for k in range(size):
+                    leaf[k] += exact[last, k]
+                bit >>= 1
+                last += 1
+            k = 0
+            for i in range(dim):
+                for j in range(i, dim):
+                    wide = scale * math.sqrt(2.0) if i == j else scale
+                    exact[last, k] = leaf[k]
+                    nodes[last, k] = noise.normal(leaf[k], wide)
+                    k += 1
+            for k in range(size - dim, size):
+                exact[last, k] = leaf[k]
+                nodes[last, k] = noise.normal(leaf[k], scale)
+            for k in range(size):
+                leaf[k] = 0.0
+        # The prefix, its factor, its inverse.
+        for i in range(dim):
+            moment[i] = 0.0
+            for j in range(dim):
+                gram[i, j] = 0.0
+        for which in range(levels):
+            if (t >> which) & 1:
+                k = 0
+                for i in range(dim):
+                    for j in range(i, dim):
+                        gram[i, j] += nodes[which, k]
+                        k += 1
+                for i in range(dim):
+                    moment[i] += nodes[which, k]
+                    k += 1
+        log_det = 0.0
+        for i in range(dim):
+            for j in range(i + 1):
+                value = gram[j, i]
+                for k in range(j):
+                    value -= lower[i, k] * lower[j, k]
+                if i == j:
+                    value += shift
+                    log_det += math.log(value)
+                    lower[i, i] = math.sqrt(value)
+                else:
+                    lower[i, j] = value / lower[j, j]
+        for i in range(dim):
+            lower[i, i] = 1.0 / lower[i, i]
+            for j in range(i):
+                value = 0.0
+                for k in range(j, i):
+                    value -= lower[i, k] * lower[k, j]
+                lower[i, j] = value * lower[i, i]
+        for i in range(dim):
+            for j in range(i + 1):
+                value = 0.0
+                for k in range(i, dim):
+                    value += lower[k, i] * lower[k, j]
+                inverse[i, j] = inverse[j, i] = value
+        for i in range(dim):
+            value = 0.0
+            for j in range(dim):
+                value += inverse[i, j] * moment[j]
+            mean[i] = value
+        beta = math.sqrt(2.0 * level + log_det - dim * math.log(low)) + math.sqrt(high) + gamma
+        action, highest = 0, -np.inf
+        for a in range(actions):
+            score, square = 0.0, 0.0
+            for i in range(dim):
+                value = 0.0
+                for j in range(dim):
+                    value += inverse[i, j] * features[a, j]
+                square += value * features[a, i]
+                score += mean[i] * features[a, i]
+            score += beta * math.sqrt(square)
+            if score > highest:
+                action, highest = a, score
+        reward = 1.0 if 2.0 * chance.random() < 1.0 + means[action] else -1.0
+        k = 0
+        for i in range(dim):
+            for j in range(i, dim):
+                leaf[k] = features[action, i] * features[action, j]
+                k += 1
+        for i in range(dim):
+            leaf[k] = features[action, i] * reward
+            k += 1
+        regret += 0.75 - means[action]
+    return regret

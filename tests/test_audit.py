@@ -12,7 +12,9 @@ from dpbandits.audit import BROKEN, replay
 from dpbandits.audit.broken import BrokenThompson, BrokenTree
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import _draw_cost
+from dpbandits.engine import verb
 from dpbandits.errors import AuditError
+from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.recipes import Recipe
 from dpbandits.sums.batches import toeplitz_root
 from dpbandits.sums.binary_tree import start_tree
@@ -208,3 +210,23 @@ def test_more_noise_than_needed_must_be_stated_as_slack() -> None:
 
     assert replay(Careful(privacy=BUDGET), dpb.Arms(3)).passed
     assert not replay(dataclasses.replace(Careful(privacy=dpb.GaussianDP(1.0))), dpb.Arms(3)).cost > 0.51
+
+
+class _SetsExplore(dpb.RandomizedLinUCB):
+    """Leaves its features in the generator, from which the next decision is drawn."""
+
+    abstract = True
+
+    class state(randomized_lin_ucb.Public): ...
+
+
+@verb
+def select_setting(public: _SetsExplore.state, context: Any, explore: Any) -> int:
+    action: int = randomized_lin_ucb.select(public, context, explore)
+    explore.bit_generator.state = np.random.PCG64(int(context[0][0, 0] > 0.5)).state
+    return action
+
+
+def test_exploration_is_drawn_from_and_nothing_else() -> None:
+    with pytest.raises(AuditError, match="bit_generator"):
+        replay(_SetsExplore(privacy=dpb.GaussianDP(1.0)))

@@ -16,6 +16,7 @@ from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.policies.linear.algebra import cholesky, eigen, invert, norm_bound
 from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.confidence import estimate
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.testing import check_policy
 
@@ -174,7 +175,7 @@ def _stops() -> list[int]:
 
 @pytest.mark.parametrize("noise", ["gaussian", "wishart"])
 def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
-    """At all rounds up to 4096 and around the powers of two up to 2^20, α = 10⁻⁶: so is the test's error.
+    """At all rounds up to 4096 and around powers of two up to 2^20; α = 10⁻⁶ is the test's error.
 
     The control is the shift as printed, which follows the most nodes that there can be.
     """
@@ -327,11 +328,38 @@ def test_late_rewards_are_missing_ones() -> None:
     assert learner.rounds == 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_features_make_a_warning() -> None:
+    given = [[0.0, 0.0], [1.7e308, -1.7e308], [5e-324, 0.0], [0.6, 0.8], [1e200, 5e-324]]
+    half = math.sqrt(0.5)
+    for policy in (dpb.RandomizedLinUCB(privacy=MU), dpb.LocalLinUCB(privacy=MU)):
+        found = dpb.LinearContexts(2).context(given)[0]
+        policy.rehearse(dpb.LinearContexts(2), seed=1).select(given)
+        assert found == pytest.approx(
+            np.array([[0.0, 0.0], [half, -half], [0.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
+        )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("entry", "ridge"), [(1.0, -50.0), (-3.0, 1e-3), (math.inf, 1.0), (math.nan, -1.0)]
+)
+def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, ridge: float) -> None:
+    shape = np.zeros((2, 2))
+    found = estimate(
+        entry * np.eye(2), np.ones(2), ridge, np.zeros(2), shape, np.zeros((2, 2)), np.zeros(2)
+    )
+    assert math.isfinite(found) == math.isfinite(entry)
+    assert not math.isfinite(entry) or (np.linalg.eigvalsh(shape) > 0.0).all()
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: dpb.LinearContexts(0),
         lambda: dpb.LinearContexts(2, max_norm=0.0),
+        lambda: dpb.LinearContexts(2, max_norm=1e-310),
+        lambda: dpb.LinearContexts(2, max_norm=1e300),
         lambda: dpb.LinearContexts(2, max_reward=math.inf),
         lambda: dpb.LinearContexts(2, arms=1),
         lambda: dpb.LinearActions([[1.0, 0.0]]),

@@ -30,6 +30,7 @@ from dpbandits.mechanisms.randomized_response import (
     response_bias,
     response_release,
 )
+from dpbandits.mechanisms.rounding import rounding_step
 from dpbandits.policies.arms import local_ucb
 from dpbandits.privacy.curves import pure_mu
 from dpbandits.testing import check_policy
@@ -571,3 +572,29 @@ def test_the_confidence_bound_holds_as_often_as_it_says() -> None:
         bonus = public.spread * math.sqrt(f / n) + public.tail * f / n
         missed = float(np.mean(-answers.mean(1) > bonus))
         assert 1e-4 < missed <= 0.06  # and is not vacuous
+
+
+# Last bits
+
+
+def _numbers(policy: Any, problem: Any, offered: tuple[Any, ...], reward: float) -> Any:
+    broadcast, found = policy.start(problem).broadcast(), []
+    for seed in range(200):
+        person = policy.person(problem, broadcast, seed=seed)
+        person.select(*offered)
+        found.append(json.loads(person.report(reward))["content"][-1])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 3.0, 1e12])
+def test_the_last_bits_of_a_message_tell_nothing(scale: float) -> None:
+    # Without rounding, a number near 0 with bits below 2⁻⁵³ cannot be around 1: it is around 0.
+    linear, contexts = dpb.LocalLinUCB(privacy=dpb.GaussianDP(1.0 / scale)), dpb.LinearContexts(1)
+    step = rounding_step(1.5 * scale)
+    for row in (0.0, 1.0):
+        numbers = _numbers(linear, contexts, ([[row]],), 1.0) / step
+        assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 390
+    for budget in (dpb.PureDP(1.0 / scale), dpb.GaussianDP(1.0 / scale)):
+        arms = dpb.LocalUCB(privacy=budget, rewards="bounded")
+        numbers = _numbers(arms, dpb.Arms(2), (), 0.5) / rounding_step(scale)
+        assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 190

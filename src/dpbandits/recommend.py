@@ -68,8 +68,8 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
     if isinstance(privacy, PureDP):
         if not isinstance(problem, LinearContexts):
             raise InvalidInput(
-                f"nothing here meets {privacy} on LinearActions; a Gaussian budget or ApproxDP is met by "
-                "RandomizedLinUCB"
+                f"nothing here meets {privacy} on LinearActions; RandomizedLinUCB meets ApproxDP and "
+                "Gaussian budgets"
             )
         if problem.horizon is None:
             raise InvalidInput(
@@ -90,8 +90,8 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
     if problem.horizon is not None and problem.horizon < needed:
         reason += (
             f" At this budget some {needed:,} rounds pass before {problem.dimension} features are told "
-            "apart from noise, so expect little better than uniform play; fewer features, more rounds or "
-            "a larger budget help."
+            "apart from noise, so expect little better than uniform play; fewer features, more rounds "
+            "or a larger budget help."
         )
     return Recommendation(policy=policy, reason=reason)
 

@@ -11,6 +11,7 @@ from dpbandits.mechanisms.gram import add_row
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.batched import END, ROUND, Batched, Rows
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
+from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.linear.tree_lin_ucb import TreeLinUCB
 from dpbandits.policies.policy import Policy
 from dpbandits.problems.linear import LinearProblem
@@ -71,6 +72,25 @@ def observe_unprojected(
     if value == value and np.isfinite(features).all():
         secret.row[:] = features
         add_row(secret.buffers.open[0], secret.row, value)
+    public.clock[ROUND] += 1
+
+
+class ForgottenBounds(BrokenLinear):
+    """Features within their bound, but in their own units, under noise for a bound of 1."""
+
+    abstract = True
+
+    class state(randomized_lin_ucb.Public): ...
+
+
+@verb
+def observe_own_units(
+    public: ForgottenBounds.state, secret: Rows, context: Any, action: int, reward: float
+) -> None:
+    """Scaled up again by what they were scaled down by."""
+    value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
+    secret.row[:] *= public.max_norm
+    add_row(secret.buffers.open[0], secret.row, value * public.max_reward)
     public.clock[ROUND] += 1
 
 
@@ -164,6 +184,7 @@ def _observe(public: Batched, secret: Rows, context: Any, action: int, reward: f
 BROKEN_LINEAR: tuple[type[Policy], ...] = (
     BatchesOfOneAction,
     EvenDiagonal,
+    ForgottenBounds,
     LinearTreeLevelShort,
     MissingNotCounted,
     NoProjection,

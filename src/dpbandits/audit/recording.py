@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits.errors import AuditError
 from dpbandits.mechanisms.wishart import draw_wishart, matrix_size
 
 
@@ -178,6 +179,9 @@ class RecordingExplore:
         if self._generator is None:
             self._generator = np.random.default_rng(self._seed)
         method = getattr(self._generator, name)
+        if name == "spawn" or not callable(method):
+            # Here every round has a generator of its own: what is left in this one would go unnoticed.
+            raise AuditError(f"a decision may draw from `explore` only; it used explore.{name}")
 
         def call(*args: Any, **kwargs: Any) -> Any:
             self.calls.append(f"{name}{args}{kwargs}")

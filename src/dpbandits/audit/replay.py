@@ -240,7 +240,7 @@ def _play_round(
 ) -> tuple[list[Draw], list[str], list[bytes], Any]:
     """One round in plain Python, with exploration seeded by the round."""
     public, secret = state
-    context, reward = person
+    context, reward = copy.deepcopy(person)  # a policy may write into her features
     release, select, learn = steps_of(type(public))
     explore = RecordingExplore(seed, 2, index)
     if is_paused(public, index):

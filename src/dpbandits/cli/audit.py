@@ -12,7 +12,9 @@ from dpbandits.privacy.budgets import GaussianDP
 def audit(
     name: str = typer.Argument(help="A policy, as for `compare`."),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
-    rounds: int = typer.Option(48, help="Length of the replayed streams."),
+    rounds: int = typer.Option(
+        None, help="Length of the replayed streams: 48, or less where rounds are costly."
+    ),
     controls: bool = typer.Option(True, help="Also replay policies that are wrong on purpose."),
     as_json: bool = JSON,
 ) -> None:
@@ -23,12 +25,20 @@ def audit(
     nothing was tested), or if a control was not caught.
     """
     subject = policy(name, budget(privacy))
+    rounds = rounds or subject.problem_kind.replay_rounds
     problem = subject.problem_kind.example(rounds)
     guarantee = subject.guarantee(problem)
     with stoppable(""), console().status(f"replaying {name} and the controls, some seconds"):
-        found = replay(subject.small(), problem, thorough=rounds <= 100)
-        broken = broken_policies(GaussianDP(1.0)) if controls else []
-        caught = {type(one).__name__: (one, replay(one)) for one in broken}
+        found = replay(subject.small(), problem, rounds=rounds, thorough=rounds <= 100)
+        broken = [
+            one
+            for one in broken_policies(GaussianDP(1.0))
+            if controls and isinstance(problem, one.problem_kind)
+        ]
+        own = problem.example(problem.replay_rounds)
+        caught = {
+            type(one).__name__: (one, replay(one, own, rounds=problem.replay_rounds)) for one in broken
+        }
     kept = found.passed and not any(result.private for _, result in caught.values())
     if as_json:
         print_json(

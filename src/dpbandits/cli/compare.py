@@ -38,11 +38,12 @@ def compare(
     ),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
     env: str = typer.Option(
-        "bernoulli", help="bernoulli, exponential, matroid (seven vectors) or movielens"
+        "bernoulli",
+        help="bernoulli, exponential, or another world with options after a colon: "
+        "sphere-contexts:dim=5,gap=0, matroid-arms, movie-ratings:path=ml-100k.",
     ),
     means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
     rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),
-    data: str = typer.Option(None, help="A MovieLens folder, for movielens."),
     rounds: str = typer.Option("1e5", help="Rounds of each run."),
     runs: int = typer.Option(20, help="Independent runs of each policy."),
     seed: int = typer.Option(0, help="The same seed gives the same table."),
@@ -54,7 +55,7 @@ def compare(
     as_json: bool = JSON,
 ) -> None:
     """Play private policies and their non-private twins on one problem, to see what privacy costs."""
-    world, wanted = environment(env, means, rates, data), budget(privacy)
+    world, wanted = environment(env, means, rates), budget(privacy)
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen = _chosen(policies or [], wanted, world, twins)
     length = whole(rounds, "rounds")
@@ -89,7 +90,7 @@ def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -
         names = [
             name
             for name, policy_kind in policy_kinds().items()
-            if policy_kind.problem_kind is kind
+            if issubclass(kind, policy_kind.problem_kind)
             and isinstance(wanted, policy_kind.accepts)
             and not issubclass(policy_kind, LocalPolicy)  # another trust: asked for by name
         ]
@@ -147,9 +148,9 @@ def _write(
         page.section("Regret at the last round").table(rows)
         page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
         page.section("How to read this").text(
-            "Regret is what was lost against always playing the best arm. A twin is the same algorithm "
-            "without a privacy budget. Under μ-GDP, an observer of all decisions can tell two values of "
-            "one person's reward apart no better than one draw of N(0, 1) from one of N(μ, 1). Policies "
+            "Regret is what was lost against always playing the best action. A twin is the same "
+            "algorithm without a privacy budget. Under μ-GDP, an observer of all decisions can tell two "
+            "values of one person's reward apart no better than one draw of N(0, 1) from one of N(μ, 1). Policies "
             "that first try every arm do so in the order given, which is why a curve may start flat."
         )
         page.section("How to make this page again")

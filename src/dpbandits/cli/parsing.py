@@ -3,14 +3,8 @@
 import dataclasses
 from typing import Any
 
-from dpbandits import checks
-from dpbandits.environments import (
-    BernoulliArms,
-    Environment,
-    MatroidArms,
-    MovieRatings,
-    TruncatedExponentialArms,
-)
+from dpbandits import checks, environments
+from dpbandits.environments import BernoulliArms, Environment, MatroidArms, TruncatedExponentialArms
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments.chandak import TABLE_2
 from dpbandits.policies import Policy, policy_named
@@ -67,20 +61,30 @@ def budget(text: str) -> Budget:
     return _BUDGETS[keys](*(number(value, key) for key, _, value in pairs))
 
 
-def environment(kind: str, means: str, rates: str, data: str | None = None) -> Environment:
-    """The world named on the command line."""
-    checks.known("environment", kind, ("bernoulli", "exponential", "matroid", "movielens"))
-    if kind == "movielens":
-        if data is None:
-            raise InvalidInput("movielens needs --data, the path of a MovieLens folder")
-        return MovieRatings(data)
-    if kind == "matroid":
-        return TABLE_2 if means == FIVE_ARMS else MatroidArms(TABLE_2.matroid, numbers(means, "means"))
-    if kind == "exponential" and means != FIVE_ARMS:
-        raise InvalidInput("exponential arms have --rates, not --means")
-    if kind == "bernoulli":
+def environment_kinds() -> dict[str, type[Environment]]:
+    """Every world by its command-line name; the two of arms have short ones."""
+    kinds = (getattr(environments, name) for name in environments.__all__)
+    found = {kind.name(): kind for kind in kinds if not kind.abstract}
+    short = {"bernoulli": BernoulliArms, "exponential": TruncatedExponentialArms}
+    return short | {name: kind for name, kind in found.items() if kind not in short.values()}
+
+
+def environment(text: str, means: str, rates: str) -> Environment:
+    """``bernoulli``, or another world with its options: ``sphere-contexts:dim=5,gap=0``."""
+    name, _, rest = text.partition(":")
+    kinds = environment_kinds()
+    kind = kinds[checks.known("environment", name, kinds)]
+    if kind is not BernoulliArms and means != FIVE_ARMS:
+        raise InvalidInput(f"only bernoulli arms have --means, {name} has none")
+    if kind is BernoulliArms:
         return BernoulliArms(numbers(means, "means"))
-    return TruncatedExponentialArms(numbers(rates, "rates"))
+    if kind is TruncatedExponentialArms:
+        return TruncatedExponentialArms(numbers(rates, "rates"))
+    if kind is MatroidArms:
+        if rest:
+            raise InvalidInput("matroid-arms are seven vectors here; others are made in Python")
+        return TABLE_2
+    return kind(**_options(name, kind, rest))
 
 
 def policy(text: str, privacy: Budget) -> Policy:
@@ -90,18 +94,26 @@ def policy(text: str, privacy: Budget) -> Policy:
     """
     name, _, rest = text.partition(":")
     kind = policy_named(name)
-    fields = {f.name: f for f in dataclasses.fields(kind)}
-    values: dict[str, Any] = {}
-    for part in rest.split(",") if rest else ():
-        key, _, value = part.partition("=")
-        checks.known(f"option of {name}", key, fields)
-        values[key] = _value(value, str(fields[key].type))
+    values = _options(name, kind, rest)
     wanted: Budget = NonPrivate() if kind.accepts == (NonPrivate,) else privacy
     return kind(**({"privacy": wanted} | values))
 
 
+def _options(name: str, kind: type[Any], text: str) -> dict[str, Any]:
+    """``dim=5,gap=0`` as values of the fields of a recipe."""
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        key, _, value = part.partition("=")
+        checks.known(f"option of {name}", key, fields)
+        values[key] = _value(value, str(fields[key].type))
+    return values
+
+
 def _value(text: str, kind: str) -> Any:
-    """A field's value: a whole number (1e5 included), a number, or a word."""
+    """A field's value: true or false, a whole number (1e5 included), a number, or a word."""
+    if "bool" in kind and text in ("true", "false"):
+        return text == "true"
     try:
         value = float(text)
     except ValueError:

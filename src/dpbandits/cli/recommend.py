@@ -4,12 +4,15 @@ import typer
 
 from dpbandits.cli.output import JSON, console, print_json
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
-from dpbandits.problems import Arms, MatroidBases, Problem, UniformMatroid
+from dpbandits.problems import Arms, LinearContexts, MatroidBases, Problem, UniformMatroid
 from dpbandits.recommend import recommend as choose
 
 
 def recommend(
     arms: int = typer.Option(5, help="Number of arms."),
+    features: int = typer.Option(
+        None, help="Number of features of each action, for a linear problem instead of arms."
+    ),
     items: int = typer.Option(None, help="Instead of arms: number of items to choose several of."),
     rank: int = typer.Option(2, help="With --items: how many are chosen in each round."),
     privacy: str = typer.Option("eps=1", help=PRIVACY_HELP),
@@ -17,10 +20,12 @@ def recommend(
     as_json: bool = JSON,
 ) -> None:
     """The policy to use for a problem and a budget, and why."""
-    length = None if horizon is None else whole(horizon, "horizon")
-    problem: Problem = Arms(arms, horizon=length)
+    rounds = None if horizon is None else whole(horizon, "horizon")
+    problem: Problem = Arms(arms, horizon=rounds)
+    if features is not None:
+        problem = LinearContexts(features, horizon=rounds)
     if items is not None:
-        problem = MatroidBases(UniformMatroid(items, rank), horizon=length)
+        problem = MatroidBases(UniformMatroid(items, rank), horizon=rounds)
     found = choose(problem, budget(privacy))
     guarantee = found.policy.guarantee(problem)
     if as_json:

@@ -1,6 +1,7 @@
 """The random streams of one run, spawned from one seed.
 
-`noise` protects (secret), `explore` decides (free to publish), `chance` is the world's own. They are
+`noise` protects (secret), `explore` decides (independent of anyone's data, but how much of it was used
+may not be), `chance` is the world's own. They are
 independent children of the run's seed, so that two policies on the same run meet the same world, and
 no policy's draws depend on which others are compared with it.
 """

@@ -37,13 +37,17 @@ def reproduce(
 
 
 def _trace(simulation: Simulation, path: Path, bar: RoundsBar, threads: int | None) -> Trace:
-    """The kept trace, if it is of exactly this simulation; otherwise a new one."""
+    """The kept trace, if it is of exactly this simulation, here or beside; otherwise a new one."""
     s = simulation
     made_of = (dict(s.policies), s.environment, s.rounds, s.runs, s.seed)
-    kept = _kept(path)
-    if kept is not None and kept.header == describe(*made_of, s.points):
-        bar.spare(s.total_rounds)
-        return kept
+    # Two figures of a paper may show the same simulations.
+    for place in (path, *sorted(path.parent.parent.glob(f"*/{path.name}"))):
+        kept = _kept(place)
+        if kept is not None and kept.header == describe(*made_of, s.points):
+            bar.spare(s.total_rounds)
+            if place != path:
+                kept.save(path)
+            return kept
     checkpoint = path.with_suffix(".checkpoint")
     again = partial(
         simulate, *made_of, threads=threads, progress=bar, checkpoint=checkpoint, points=s.points

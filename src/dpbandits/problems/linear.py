@@ -13,6 +13,10 @@ from dpbandits.errors import InvalidInput
 from dpbandits.problems.problem import Problem
 
 Array = NDArray[np.float64]
+# The inverse and the square of a bound must be numbers: of 1e-310, 1/max_norm would be infinite.
+_LARGEST_NORM = 1e100
+# Of examples: not 1, so that a policy that forgets its bounds is found out.
+_NORM, _REWARD = 2.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class LinearProblem(Problem):
     """
 
     abstract: ClassVar[bool] = True
+    trust: ClassVar[str] = "joint"
     replay_rounds: ClassVar[int] = 20
 
     max_norm: float = field(default=1.0, kw_only=True)
@@ -31,6 +36,11 @@ class LinearProblem(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.positive(max_norm=self.max_norm, max_reward=self.max_reward)
+        if not 1.0 / _LARGEST_NORM <= self.max_norm <= _LARGEST_NORM:
+            raise InvalidInput(
+                f"expected max_norm within 1e-100 and 1e+100, so that squares are numbers, "
+                f"got {self.max_norm}"
+            )
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> "LinearProblem":
@@ -83,7 +93,7 @@ class LinearContexts(LinearProblem):
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> Self:
         """Decision sets in size − 1 dimensions."""
-        return cls(size - 1, horizon=horizon)
+        return cls(size - 1, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
 
     @property
     def dimension(self) -> int:
@@ -98,7 +108,7 @@ class LinearContexts(LinearProblem):
         try:
             given = np.array(offered[0], dtype=np.float64, order="C")
         except (TypeError, ValueError):
-            raise InvalidInput(f"expected {shape} features, got {offered[0]!r:.80}") from None
+            raise InvalidInput(f"expected {shape} features, got something else") from None
         if self.arms is not None and given.shape != (self.arms, self.dimension):
             if given.shape != (self.dim,):
                 raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
@@ -109,13 +119,9 @@ class LinearContexts(LinearProblem):
             raise InvalidInput("expected features of at least one action, got none")
         if not np.isfinite(given).all():
             raise InvalidInput("expected finite features, got nan or infinity")
-        # Of the largest entry first: the square of a huge one would overflow.
-        largest = np.abs(given).max(axis=1, keepdims=True)
-        largest[largest == 0.0] = 1.0
-        norm = largest * np.linalg.norm(given / largest, axis=1, keepdims=True)
-        # Rounding alone is left to what is exact about it: the row that a policy stores.
-        longer = norm > self.max_norm * (1.0 + 1e-12)
-        return (given * np.where(longer, self.max_norm / np.maximum(norm, self.max_norm), 1.0),)
+        # A warning would tell about her features, and may have been made an error.
+        with np.errstate(all="ignore"):
+            return (_within(given, self.max_norm),)
 
     def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
@@ -144,6 +150,7 @@ class LinearContexts(LinearProblem):
             (np.full((1, size), math.inf), -math.inf),
             (np.zeros((3, size)), reward),
             (other, self.missing),
+            (np.outer(np.linspace(-1.0, 1.0, 8), first - 0.5 * second) / 1.2, 0.8 * reward),
         )
         return tuple(((features,), value) for features, value in people)
 
@@ -163,23 +170,26 @@ class LinearActions(LinearProblem):
     how often each action was played is public.
     """
 
+    trust: ClassVar[str] = "central"
+
     features: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "features", _rows(self.features))
         longest = max(math.hypot(*row) for row in self.features)
-        if longest > self.max_norm * (1.0 + 1e-12):
+        if longest > self.max_norm * (1.0 + 1e-9):
             raise InvalidInput(
                 f"expected features of norm at most max_norm = {self.max_norm:g}, got one of {longest:g}"
             )
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """So many unit vectors in one dimension less: along the axes, and one between them."""
+        """So many vectors of one length in one dimension less: along the axes, and one between them."""
         axes = np.eye(size - 1)
         between = np.full((1, size - 1), 1.0 / math.sqrt(size - 1))
-        return cls(_rows(np.concatenate([axes, between])), horizon=horizon)
+        rows = _rows(_NORM * np.concatenate([axes, between]))
+        return cls(rows, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
 
     @property
     def dimension(self) -> int:
@@ -216,6 +226,19 @@ def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
            [0., 0., 1., 2.]])
     """
     return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :]).astype(np.float64)
+
+
+def _within(features: Array, bound: float) -> Array:
+    """Rows that are longer than the bound, scaled down to it."""
+    # Of the largest entry first: the square of a huge one would overflow.
+    largest = np.abs(features).max(axis=1, keepdims=True)
+    largest[largest == 0.0] = 1.0
+    shape = features / largest
+    length = np.linalg.norm(shape, axis=1, keepdims=True)
+    length[length == 0.0] = 1.0
+    # Rounding alone is left to what is exact about it: the row that a policy stores.
+    longer = largest > bound / length * (1.0 + 1e-9)
+    return np.where(longer, shape * (bound / length), features)
 
 
 def _rows(given: Any) -> tuple[tuple[float, ...], ...]:

@@ -14,6 +14,8 @@ class Problem(Recipe):
     """What is declared before the first round. `horizon`: the number of rounds, where known."""
 
     abstract: ClassVar[bool] = True
+    # Whose decisions a trusted learner can protect: all, or those for everyone else.
+    trust: ClassVar[str] = "central"
     # How long the conformance suite's replays are; their cost grows with the square.
     replay_rounds: ClassVar[int] = 48
     horizon: int | None = field(default=None, kw_only=True)

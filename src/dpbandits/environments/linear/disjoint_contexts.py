@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpbandits import checks
 from dpbandits.engine import Chance, verb
 from dpbandits.environments.linear.spheres import largest_mean
 from dpbandits.environments.linear.worlds import (
     Array,
     LinearEnvironment,
     Shown,
-    check_sizes,
     draw_direction,
-    settle_means,
+    find_means,
     start_shown,
 )
 from dpbandits.problems import LinearContexts
@@ -32,7 +32,8 @@ class DisjointContexts(LinearEnvironment):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(1, self.dim, self.arms)
+        checks.integer(least=1, dim=self.dim)
+        checks.integer(least=2, arms=self.arms)
 
     def problem(self, rounds: int | None) -> LinearContexts:
         """Disjoint parameters."""
@@ -40,7 +41,11 @@ class DisjointContexts(LinearEnvironment):
 
     def world(self) -> "DisjointWorld":
         """Nothing drawn yet."""
-        return DisjointWorld(start_shown(self.arms, self.arms * self.dim), np.zeros(self.dim))
+        return DisjointWorld(
+            shown=start_shown(self.arms, self.arms * self.dim),
+            features=np.zeros((self.arms, self.arms * self.dim)),
+            context=np.zeros(self.dim),
+        )
 
     def uniform_regret(self) -> float:
         """The arms' means are independent, each like one coordinate of a random unit vector."""
@@ -51,6 +56,7 @@ class DisjointWorld(NamedTuple):
     """State of `DisjointContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     context: Array  # (dim,)
 
 
@@ -66,6 +72,6 @@ def offer_disjoint(world: DisjointWorld, chance: Chance) -> tuple[Array]:
     draw_direction(context, chance)
     for a in range(arms):
         for j in range(dim):
-            shown.features[a, a * dim + j] = context[j]
-    settle_means(shown)
-    return (shown.features,)
+            world.features[a, a * dim + j] = context[j]
+    find_means(shown, world.features)
+    return (world.features,)

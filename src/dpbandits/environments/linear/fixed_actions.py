@@ -8,7 +8,7 @@ import numpy as np
 from dpbandits import checks
 from dpbandits.engine import Chance, Streams, implementation, verb
 from dpbandits.environments.linear.sphere_contexts import SphereContexts, check_sphere
-from dpbandits.environments.linear.worlds import Array, LinearEnvironment, Shown, start_shown
+from dpbandits.environments.linear.worlds import Array, LinearEnvironment, Shown
 from dpbandits.problems import LinearActions, LinearProblem
 
 
@@ -35,33 +35,33 @@ class FixedActions(LinearEnvironment):
     def problem(self, rounds: int | None) -> LinearProblem:
         """The rows in public, or a fresh decision set that happens to be always the same."""
         if self.public:
-            rows = tuple(tuple(float(value) for value in row) for row in self._shown().features)
+            rows = tuple(tuple(row) for row in self._instance()[1].tolist())
             return LinearActions(rows, horizon=rounds)
         return self.contexts(self.dim, rounds)
 
     def world(self) -> "FixedWorld | PublicWorld":
         """The instance of the seed."""
-        return PublicWorld(self._shown()) if self.public else FixedWorld(self._shown())
+        shown, features = self._instance()
+        return PublicWorld(shown) if self.public else FixedWorld(shown, features)
 
     def uniform_regret(self) -> float:
         """The best mean minus the average mean, exactly."""
-        shown = self._shown()
+        shown, _ = self._instance()
         return float(shown.best[0] - shown.means.mean())
 
-    def _shown(self) -> Shown:
+    def _instance(self) -> tuple[Shown, Array]:
+        """What the first round of that world shows."""
         sphere = SphereContexts(self.dim, self.actions, self.gap).world()
         chance = Streams.of(np.random.SeedSequence(self.seed)).chance
-        implementation("offer", type(sphere))(sphere, chance)
-        drawn, shown = sphere.shown, start_shown(self.actions, self.dim)
-        for name in ("features", "means", "best", "theta"):
-            getattr(shown, name)[...] = getattr(drawn, name)
-        return shown
+        (features,) = implementation("offer", type(sphere))(sphere, chance)
+        return sphere.shown, features.copy()
 
 
 class FixedWorld(NamedTuple):
     """State of `FixedActions` where each person brings the set."""
 
     shown: Shown
+    features: Array  # (K, d)
 
 
 class PublicWorld(NamedTuple):
@@ -73,7 +73,7 @@ class PublicWorld(NamedTuple):
 @verb
 def offer_fixed(world: FixedWorld, chance: Chance) -> tuple[Array]:
     """The same set as ever."""
-    return (world.shown.features,)
+    return (world.features,)
 
 
 @verb

@@ -22,7 +22,7 @@ LinearWorld = (
 @verb
 def pay(world: LinearWorld, context: Any, action: int, chance: Chance) -> float:
     """A sign with the action's mean, or the mean plus a Gaussian; one draw either way."""
-    mean = world.shown.means[action]
+    mean: float = world.shown.means[action]
     if world.shown.gaussian:
         return mean + chance.standard_normal()
     return 1.0 if 2.0 * chance.random() < 1.0 + mean else -1.0

@@ -26,7 +26,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.problems import LinearContexts
 
 BEST = 0.75  # the expected reward of the optimal action; no other pays less than its negative
-_POOL = 512  # actions drawn at a time
+_POOL = 256  # actions drawn at a time
 
 
 def check_sphere(dim: int, actions: int, gap: float) -> None:
@@ -68,10 +68,12 @@ class SphereContexts(LinearEnvironment):
             shown=shown,
             low=-BEST,
             high=BEST - self.gap,
-            pool=np.zeros((self.dim, _POOL)),
+            drawn=np.zeros((self.dim, _POOL)),
             means=np.zeros(_POOL),
             scales=np.zeros(_POOL),
             inside=np.zeros(_POOL, np.uint64),
+            pool=np.zeros((_POOL + self.actions, self.dim)),
+            pool_means=np.zeros(_POOL + self.actions),
             span=np.zeros(2, np.int64),
         )
 
@@ -82,54 +84,43 @@ class SphereContexts(LinearEnvironment):
 
 
 class SphereWorld(NamedTuple):
-    """State of `SphereContexts`. Others are drawn many at a time, which is faster, and shown once each."""
+    """State of `SphereContexts`. Actions are drawn many at a time, for speed, and shown once each."""
 
     shown: Shown
     low: float  # others pay at least this
     high: float  # and at most this
-    pool: Array  # (d, P) random directions, one a column, of any length
+    drawn: Array  # (d, P) random directions, one a column, of any length
     means: Array  # (P,) what they pay at unit length
     scales: Array  # (P,) one over their lengths
     inside: NDArray[np.uint64]  # (P,) which of them are in the band
-    span: NDArray[np.int64]  # (2,) the first of `inside` still to be shown, and their end
+    pool: Array  # (P + K, d) those in the band, at unit length
+    pool_means: Array  # (P + K,) what they pay
+    span: NDArray[np.int64]  # (2,) the first of the pool still to be shown, and their end
 
 
 @verb
 def offer_sphere(world: SphereWorld, chance: Chance) -> tuple[Array]:
-    """θ* in the first round; then the others, and the optimal action in a random place."""
+    """θ* in the first round; then the next actions of the pool, one of them made the optimal one."""
     shown, span = world.shown, world.span
-    features, means, theta = shown.features, shown.means, shown.theta
-    others, dim = features.shape[0] - 1, features.shape[1]
+    actions = shown.means.size
     if shown.rounds[0] == 0:
-        draw_direction(theta, chance)
+        draw_direction(shown.theta, chance)
     shown.rounds[0] += 1
-    done = 0
-    while done < others:
-        if span[0] == span[1]:
-            _fill_pool(world, chance)
-        first = int(span[0])
-        more = min(others - done, int(span[1]) - first)
-        for k in range(more):
-            means[done + k] = world.means[first + k]
-        for j in range(dim):
-            for k in range(more):
-                features[done + k, j] = world.scales[first + k] * world.pool[j, world.inside[first + k]]
-        done += more
-        span[0] = first + more
-    place = int(chance.random() * (others + 1))
-    means[others] = means[place]
-    for j in range(dim):
-        features[others, j] = features[place, j]
-    _draw_best(features[place], theta, chance)
-    means[place] = BEST
-    return (features,)
+    if span[1] - span[0] < actions:
+        _fill_pool(world, chance)
+    first = int(span[0])
+    span[0] = first + actions
+    for k in range(actions):
+        shown.means[k] = world.pool_means[first + k]
+    place = int(chance.random() * actions)
+    shown.means[place] = BEST
+    _make_best(world.pool[first + place], shown.theta)
+    return (world.pool[first : first + actions],)
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
-def _draw_best(action: Array, theta: Array, chance: Chance) -> None:
-    """¾ θ* plus a random direction orthogonal to it."""
-    for j in range(theta.size):
-        action[j] = chance.standard_normal()
+@register_jitable(forceinline=True)
+def _make_best(action: Array, theta: Array) -> None:
+    """¾ θ* plus the action's part orthogonal to θ*, whose direction does not depend on what it paid."""
     along, square = dot(action, theta), 0.0
     for j in range(theta.size):
         action[j] -= along * theta[j]
@@ -139,29 +130,41 @@ def _draw_best(action: Array, theta: Array, chance: Chance) -> None:
         action[j] = BEST * theta[j] + scale * action[j]
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
+@register_jitable(forceinline=True)
 def _fill_pool(world: SphereWorld, chance: Chance) -> None:
-    """New random directions, and which of them are in the band. Long loops over P, not short ones over d."""
-    pool, means, scales, inside = world.pool, world.means, world.scales, world.inside
-    dim, size = pool.shape
-    for j in range(dim):
+    """Keep what is left and add a round's worth at least. Long loops over P, not short ones over d."""
+    drawn, means, scales, inside = world.drawn, world.means, world.scales, world.inside
+    pool, first, left = world.pool, int(world.span[0]), int(world.span[1] - world.span[0])
+    dim, size = drawn.shape
+    for i in range(left):
+        world.pool_means[i] = world.pool_means[first + i]
+        for j in range(dim):
+            pool[i, j] = pool[first + i, j]
+    while left < world.shown.means.size:
+        for j in range(dim):
+            for i in range(size):
+                drawn[j, i] = chance.standard_normal()
         for i in range(size):
-            pool[j, i] = chance.standard_normal()
-    for i in range(size):
-        means[i] = 0.0
-        scales[i] = 0.0
-    for j in range(dim):
-        coordinate = world.shown.theta[j]
+            means[i] = 0.0
+            scales[i] = 0.0
+        for j in range(dim):
+            coordinate = world.shown.theta[j]
+            for i in range(size):
+                means[i] += coordinate * drawn[j, i]
+                scales[i] += drawn[j, i] * drawn[j, i]
         for i in range(size):
-            means[i] += coordinate * pool[j, i]
-            scales[i] += pool[j, i] * pool[j, i]
-    for i in range(size):
-        scales[i] = SHORT / math.sqrt(scales[i])
-        means[i] *= scales[i]
-    found = 0
-    for i in range(size):
-        # Without a branch, which could not be foretold.
-        mean = means[i]
-        inside[found], means[found], scales[found] = i, mean, scales[i]
-        found += (world.low <= mean) & (mean <= world.high)
-    world.span[0], world.span[1] = 0, found
+            scales[i] = SHORT / math.sqrt(scales[i])
+            means[i] *= scales[i]
+        found = 0
+        for i in range(size):
+            # Without a branch, which could not be foretold.
+            mean = means[i]
+            inside[found], means[found], scales[found] = i, mean, scales[i]
+            found += (world.low <= mean) & (mean <= world.high)
+        for j in range(dim):
+            for k in range(found):
+                pool[left + k, j] = scales[k] * drawn[j, inside[k]]
+        for k in range(found):
+            world.pool_means[left + k] = means[k]
+        left += found
+    world.span[0], world.span[1] = 0, left

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 from scipy.integrate import quad
 from scipy.special import betainc, gammaln
 
@@ -25,7 +24,7 @@ def band_mean(dim: int, low: float, high: float) -> float:
     density = math.exp(gammaln(dim / 2) - gammaln((dim - 1) / 2)) / math.sqrt(math.pi)
     power = (dim - 1) / 2
     moment = density * ((1 - low * low) ** power - (1 - high * high) ** power) / (dim - 1)
-    return moment / band_mass(dim, low, high)
+    return float(moment / band_mass(dim, low, high))
 
 
 def largest_mean(dim: int, actions: int) -> float:
@@ -38,12 +37,6 @@ def largest_mean(dim: int, actions: int) -> float:
         return 1.0 - 2.0 ** (1 - actions)
     value, _ = quad(lambda s: 1.0 - _below(dim, s) ** actions, -1.0, 1.0, epsabs=1e-10, limit=200)
     return float(value) - 1.0
-
-
-def part_length(dim: int, rank: int) -> float:
-    """E‖Pθ‖ for a uniformly random unit θ in `dim` dimensions and P onto `rank` of them."""
-    logs = gammaln([(rank + 1) / 2, dim / 2, rank / 2, (dim + 1) / 2])
-    return float(np.exp(logs[0] + logs[1] - logs[2] - logs[3]))
 
 
 def _below(dim: int, s: float) -> float:

@@ -10,17 +10,16 @@ from numba.extending import register_jitable
 
 from dpbandits import checks
 from dpbandits.engine import Chance, verb
-from dpbandits.environments.linear.spheres import largest_mean, part_length
+from dpbandits.environments.linear.spheres import largest_mean
 from dpbandits.environments.linear.worlds import (
     SHORT,
     Array,
     LinearEnvironment,
     Shown,
     check_sizes,
-    dot,
     draw_direction,
     draw_frame,
-    settle_means,
+    find_means,
     start_shown,
 )
 from dpbandits.problems import LinearContexts
@@ -50,7 +49,10 @@ class LowRankContexts(LinearEnvironment):
     def world(self) -> "LowRankWorld":
         """Nothing drawn yet."""
         return LowRankWorld(
-            start_shown(self.actions, self.dim), np.zeros((self.rank, self.dim)), np.zeros(self.rank)
+            shown=start_shown(self.actions, self.dim),
+            features=np.zeros((self.actions, self.dim)),
+            frame=np.zeros((self.rank, self.dim)),
+            within=np.zeros(self.rank),
         )
 
     def uniform_regret(self) -> float:
@@ -60,20 +62,23 @@ class LowRankContexts(LinearEnvironment):
 
 @dataclass(frozen=True)
 class SwitchingContexts(LinearEnvironment):
-    """Fresh actions each round: up to round `switch` in one subspace, afterwards in its complement.
+    """Fresh actions each round: up to round `switch` near one subspace, afterwards near its complement.
 
-    The actions are uniform on the unit sphere of the first ⌊d/2⌋ of d random orthogonal directions, then
-    of the others. θ* is uniform on the unit sphere. What was learned before the switch is no use after.
+    The subspace is spanned by the first ⌊d/2⌋ of d random orthogonal directions, its complement by the
+    others. An action is √(1 − tilt²)·u + tilt·z, u a uniform unit vector in the one, z in the other. θ*
+    is uniform on the unit sphere. With `tilt` 0 nothing learned before the switch is of use after it.
     """
 
     dim: int = 5
     actions: int = 25
     switch: int = 50_000
+    tilt: float = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_sizes(2, self.dim, self.actions)
         checks.integer(least=1, switch=self.switch)
+        checks.unit(tilt=self.tilt)
 
     def problem(self, rounds: int | None) -> LinearContexts:
         """A fresh decision set each round; the switch is not known."""
@@ -82,16 +87,19 @@ class SwitchingContexts(LinearEnvironment):
     def world(self) -> "SwitchingWorld":
         """Nothing drawn yet."""
         return SwitchingWorld(
-            start_shown(self.actions, self.dim),
-            np.zeros((self.dim, self.dim)),
-            np.zeros(self.dim),
-            self.switch,
+            shown=start_shown(self.actions, self.dim),
+            features=np.zeros((self.actions, self.dim)),
+            frame=np.zeros((self.dim, self.dim)),
+            within=np.zeros(self.dim),
+            switch=self.switch,
+            tilt=self.tilt,
         )
 
     def uniform_regret(self) -> float:
-        """The average over both subspaces, as where the switch is half way."""
-        ranks = (self.dim // 2, self.dim - self.dim // 2)
-        return sum(part_length(self.dim, r) * largest_mean(r, self.actions) for r in ranks) / 2.0
+        """The average over both subspaces, as where the switch is half way; simulated as below."""
+        half = self.dim // 2
+        both = (_regret_near(self.dim, r, self.actions, self.tilt) for r in (half, self.dim - half))
+        return sum(both) / 2.0
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class RotatingContexts(LinearEnvironment):
     dim: int = 5
     actions: int = 25
     turn: int = 100_000
-    tilt: float = 0.1
+    tilt: float = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,30 +129,31 @@ class RotatingContexts(LinearEnvironment):
 
     def world(self) -> "RotatingWorld":
         """Nothing drawn yet."""
-        dim = self.dim
         return RotatingWorld(
-            start_shown(self.actions, dim),
-            np.zeros((dim, dim)),
-            np.zeros((2, dim)),
-            self.turn,
-            self.tilt,
+            shown=start_shown(self.actions, self.dim),
+            features=np.zeros((self.actions, self.dim)),
+            frame=np.zeros((self.dim, self.dim)),
+            turned=np.zeros((self.dim, self.dim)),
+            within=np.zeros(self.dim),
+            turn=self.turn,
+            tilt=self.tilt,
         )
 
     def uniform_regret(self) -> float:
         """By simulation from a fixed seed, to about one part in a thousand."""
-        return _rotating_regret(self.dim, self.actions, self.tilt)
+        return _regret_near(self.dim, 2, self.actions, self.tilt)
 
 
 @functools.cache
-def _rotating_regret(dim: int, actions: int, tilt: float) -> float:
-    """The plane may be taken as that of the first two axes, θ* and actions as uniformly random."""
+def _regret_near(dim: int, rank: int, actions: int, tilt: float) -> float:
+    """The subspace may be taken as that of the first axes, θ* and actions as uniformly random."""
     draws, rng = max(100, 4_000_000 // (actions * dim)), np.random.default_rng(0)
     theta = rng.standard_normal((draws, 1, dim))
     x = rng.standard_normal((draws, actions, dim))
     theta /= np.linalg.norm(theta, axis=2, keepdims=True)
-    plane, rest = x[:, :, :2], x[:, :, 2:]
-    plane *= math.sqrt(1.0 - tilt * tilt) / np.linalg.norm(plane, axis=2, keepdims=True)
-    rest *= tilt / np.linalg.norm(rest, axis=2, keepdims=True)
+    inside, outside = x[:, :, :rank], x[:, :, rank:]
+    inside *= math.sqrt(1.0 - tilt * tilt) / np.linalg.norm(inside, axis=2, keepdims=True)
+    outside *= tilt / np.linalg.norm(outside, axis=2, keepdims=True)
     means = (x * theta).sum(axis=2)
     return float((means.max(axis=1) - means.mean(axis=1)).mean())
 
@@ -153,6 +162,7 @@ class LowRankWorld(NamedTuple):
     """State of `LowRankContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     frame: Array  # (rank, d) orthonormal rows
     within: Array  # (rank,) scratch: coordinates in the subspace
 
@@ -161,25 +171,53 @@ class SwitchingWorld(NamedTuple):
     """State of `SwitchingContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     frame: Array  # (d, d) orthonormal rows
-    within: Array  # (d,) scratch: coordinates in the subspace
+    within: Array  # (d,) scratch: coordinates in the frame
     switch: int
+    tilt: float
 
 
 class RotatingWorld(NamedTuple):
     """State of `RotatingContexts`."""
 
     shown: Shown
+    features: Array  # (K, d)
     frame: Array  # (d, d) orthonormal rows
-    plane: Array  # (2, d) this round's
+    turned: Array  # (d, d) the same after this round's turn, the plane's rows first
+    within: Array  # (d,) scratch: coordinates in it
     turn: int
     tilt: float
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
+@register_jitable(forceinline=True)
 def _draw_within(vector: Array, frame: Array, within: Array, chance: Chance) -> None:
     """A uniformly random unit vector in the span of orthonormal rows."""
     draw_direction(within, chance)
+    for j in range(vector.size):
+        total = 0.0
+        for i in range(within.size):
+            total += within[i] * frame[i, j]
+        vector[j] = total
+
+
+@register_jitable(forceinline=True)
+def _draw_near(
+    vector: Array, frame: Array, first: int, end: int, tilt: float, within: Array, chance: Chance
+) -> None:
+    """A random unit vector in the span of rows `first` to `end`, but for a part of length `tilt`."""
+    inside, outside = 0.0, 0.0
+    for i in range(within.size):
+        normal = chance.standard_normal()
+        within[i] = normal
+        if first <= i < end:
+            inside += normal * normal
+        else:
+            outside += normal * normal
+    flat = SHORT * math.sqrt((1.0 - tilt * tilt) / inside)
+    up = SHORT * tilt / math.sqrt(outside)
+    for i in range(within.size):
+        within[i] *= flat if first <= i < end else up
     for j in range(vector.size):
         total = 0.0
         for i in range(within.size):
@@ -196,9 +234,9 @@ def offer_low_rank(world: LowRankWorld, chance: Chance) -> tuple[Array]:
         _draw_within(shown.theta, world.frame, within, chance)
     shown.rounds[0] += 1
     for k in range(shown.means.size):
-        _draw_within(shown.features[k], world.frame, within, chance)
-    settle_means(shown)
-    return (shown.features,)
+        _draw_within(world.features[k], world.frame, within, chance)
+    find_means(shown, world.features)
+    return (world.features,)
 
 
 @verb
@@ -212,15 +250,15 @@ def offer_switching(world: SwitchingWorld, chance: Chance) -> tuple[Array]:
     first, end = (half, dim) if late else (0, half)
     shown.rounds[0] += 1
     for k in range(shown.means.size):
-        _draw_within(shown.features[k], world.frame[first:end], world.within[first:end], chance)
-    settle_means(shown)
-    return (shown.features,)
+        _draw_near(world.features[k], world.frame, first, end, world.tilt, world.within, chance)
+    find_means(shown, world.features)
+    return (world.features,)
 
 
 @verb
 def offer_rotating(world: RotatingWorld, chance: Chance) -> tuple[Array]:
     """Directions and θ* in the first round; then the plane and the actions."""
-    shown, frame, plane = world.shown, world.frame, world.plane
+    shown, frame, turned = world.shown, world.frame, world.turned
     dim = frame.shape[0]
     if shown.rounds[0] == 0:
         draw_frame(frame, chance)
@@ -230,23 +268,15 @@ def offer_rotating(world: RotatingWorld, chance: Chance) -> tuple[Array]:
     angle = 0.5 * math.pi * (way - leg)
     cosine, sine = math.cos(angle), math.sin(angle)
     for j in range(dim):
-        plane[0, j] = frame[leg + 1, j]
-        plane[1, j] = cosine * frame[leg, j] + sine * frame[leg + 2, j]
+        for i in range(leg):
+            turned[i + 3, j] = frame[i, j]
+        for i in range(leg + 3, dim):
+            turned[i, j] = frame[i, j]
+        turned[0, j] = frame[leg + 1, j]
+        turned[1, j] = cosine * frame[leg, j] + sine * frame[leg + 2, j]
+        turned[2, j] = cosine * frame[leg + 2, j] - sine * frame[leg, j]
     shown.rounds[0] += 1
-    flat = SHORT * math.sqrt(1.0 - world.tilt * world.tilt)
     for k in range(shown.means.size):
-        action = shown.features[k]
-        draw_direction(action, chance)
-        first, second = dot(action, plane[0]), dot(action, plane[1])
-        # Both parts of a uniformly random vector are themselves uniformly random directions.
-        inside = math.sqrt(first * first + second * second)
-        outside = 0.0
-        for j in range(dim):
-            action[j] -= first * plane[0, j] + second * plane[1, j]
-            outside += action[j] * action[j]
-        up = world.tilt * SHORT / math.sqrt(outside)
-        along, across = flat * first / inside, flat * second / inside
-        for j in range(dim):
-            action[j] = up * action[j] + along * plane[0, j] + across * plane[1, j]
-    settle_means(shown)
-    return (shown.features,)
+        _draw_near(world.features[k], turned, 0, 2, world.tilt, world.within, chance)
+    find_means(shown, world.features)
+    return (world.features,)

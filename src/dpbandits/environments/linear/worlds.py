@@ -1,4 +1,4 @@
-"""What every linear world shows: a decision set, its expected rewards, and the best of them."""
+"""What every linear world knows of the decision set it shows, and how random directions are drawn."""
 
 import math
 from dataclasses import dataclass
@@ -23,9 +23,8 @@ _GAUSSIAN_BOUND = 8.0
 
 
 class Shown(NamedTuple):
-    """The round's decision set and what its actions pay."""
+    """What the actions of the round's decision set pay."""
 
-    features: Array  # (K, d)
     means: Array  # (K,) expected rewards
     best: Array  # (1,) the largest of them
     theta: Array  # (d,) the unknown parameters θ*, drawn in the first round
@@ -36,7 +35,6 @@ class Shown(NamedTuple):
 def start_shown(actions: int, dim: int, rewards: Rewards = "signs") -> Shown:
     """Empty, to be filled by `offer`."""
     return Shown(
-        features=np.zeros((actions, dim)),
         means=np.zeros(actions),
         best=np.zeros(1),
         theta=np.zeros(dim),
@@ -66,7 +64,7 @@ def check_sizes(least: int, dim: int, actions: int) -> None:
     checks.integer(least=2, actions=actions)
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
+@register_jitable(forceinline=True)
 def draw_direction(vector: Array, chance: Chance) -> None:
     """A uniformly random unit vector."""
     square = 0.0
@@ -79,7 +77,7 @@ def draw_direction(vector: Array, chance: Chance) -> None:
         vector[j] *= scale
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
+@register_jitable(forceinline=True)
 def draw_frame(frame: Array, chance: Chance) -> None:
     """Uniformly random orthonormal rows: Gram–Schmidt on Gaussian ones."""
     for i in range(frame.shape[0]):
@@ -94,7 +92,7 @@ def draw_frame(frame: Array, chance: Chance) -> None:
             frame[i, j] *= scale
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
+@register_jitable(forceinline=True)
 def dot(one: Array, other: Array) -> float:
     """The inner product, added up from the left."""
     total = 0.0
@@ -103,12 +101,12 @@ def dot(one: Array, other: Array) -> float:
     return total
 
 
-@register_jitable(forceinline=True)  # type: ignore[untyped-decorator]
-def settle_means(shown: Shown) -> None:
-    """The expected reward of each action shown, and the best."""
+@register_jitable(forceinline=True)
+def find_means(shown: Shown, features: Array) -> None:
+    """The expected reward of each action, and the best."""
     best = -math.inf
     for k in range(shown.means.size):
-        mean = dot(shown.features[k], shown.theta)
+        mean = dot(features[k], shown.theta)
         shown.means[k] = mean
         best = max(best, mean)
     shown.best[0] = best

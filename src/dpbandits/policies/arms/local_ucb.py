@@ -11,6 +11,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret, verb
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.randomized_response import debiased, heads, response_bias
+from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.local import LocalPolicy
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
@@ -35,6 +36,7 @@ class Public(NamedTuple):
     kind: int  # of noise
     bias: float  # c of the coin
     scale: float  # of the other noises
+    step: float  # to which their numbers are rounded
     spread: float  # √(2V)
     tail: float  # b: the tail of Laplace noise
     loglog: float
@@ -63,8 +65,8 @@ def report(public: Public, context: None, action: int, reward: float, noise: Noi
     if public.kind == COIN:
         return action, float(noise.binomial(1, heads(value, public.bias)))
     if public.kind == LAPLACE:
-        return action, noise.laplace(value, public.scale)
-    return action, noise.normal(value, public.scale)
+        return action, rounded(noise.laplace(value, public.scale), public.step)
+    return action, rounded(noise.normal(value, public.scale), public.step)
 
 
 @verb
@@ -105,7 +107,8 @@ class LocalUCB(LocalPolicy):
     change by at most the factor e^ε, or a number that moves by at most 1 under noise of scale 1/ε (or
     1/μ). The arm follows from the broadcast and free randomness, and is not protected. So every message
     is ε-DP (μ-GDP for p = Φ(μ/2)) whatever the server or the others do, and whatever is broadcast:
-    kind and scale of the noise come from the person's own recipe.
+    kind and scale of the noise come from the person's own recipe. Numbers are sent without their last
+    bits (`mechanisms/rounding.py`).
 
     **Regret.** Each estimate is sub-gamma with variance V and tail b, so the bonus holds with
     probability 1 − e^−f. For k = 3 the analysis of Garivier & Cappé (2011), with a quadratic divergence,
@@ -150,6 +153,7 @@ class LocalUCB(LocalPolicy):
             kind=kind,
             bias=bias,
             scale=scale,
+            step=rounding_step(scale),
             spread=math.sqrt(2.0 * variance),
             tail=scale if kind == LAPLACE else 0.0,
             loglog=self.loglog,

@@ -33,7 +33,7 @@ from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.linear import LinearContexts, LinearProblem
+from dpbandits.problems.linear import LinearActions, LinearProblem
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 Array = NDArray[np.float64]
@@ -166,14 +166,14 @@ class BatchedLinear(Policy):
                 checks.integer(least=1, block=block)
 
     def _begin(self, problem: LinearProblem, *settings: float) -> tuple[Any, Any]:
-        dim, public_set = problem.dimension, not isinstance(problem, LinearContexts)
+        dim, public_set = problem.dimension, isinstance(problem, LinearActions)
         mu = math.inf if isinstance(self.privacy, NonPrivate) else self.privacy.to_gaussian().mu
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
         # Long blocks of large matrices would fill the memory.
-        blocks = self.blocks or (64, 256, 1024 if dim <= 32 else 256)
+        blocks = self.blocks or ((512, 1024) if dim <= 64 else (512,))
         batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
         first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
-        pace = 3.7 / mu if self.pace is None else self.pace
+        pace = 1.2 / mu if self.pace is None else self.pace
         public = self.state(
             clock=np.array([0, first], np.int64),
             batches=batches,

@@ -31,11 +31,12 @@ def estimate(
     """θ̂ and V⁻¹ for V = gram + ridge·I into `mean` and `shape`; returns ln det V.
 
     `lower` is left with the inverse of V's Cholesky factor. A matrix that is not positive definite has
-    its ridge doubled until it is: post-processing, and rarer than the policies' α.
+    its ridge raised until it is: post-processing, and rarer than the policies' α.
     """
-    log_det = cholesky(gram, ridge, lower)
-    while log_det != log_det:
-        ridge = 2.0 * ridge + 1e-9
+    log_det, step = cholesky(gram, ridge, lower), abs(ridge) + 1e-9
+    while log_det != log_det and step < math.inf:
+        ridge += step  # which may have been negative
+        step *= 2.0
         log_det = cholesky(gram, ridge, lower)
     invert(lower, shape)
     multiply(shape, moment, mean)

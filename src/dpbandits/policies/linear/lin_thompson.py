@@ -41,7 +41,8 @@ class LinThompson(Policy):
 
     **Regret.** O(d^{3/2} √T ln T) for their v.
 
-    >>> LinThompson().start(LinearContexts(2), seed=1, compiled=False).select([[1.0, 0.0]])
+    >>> import dpbandits as dpb
+    >>> LinThompson().start(dpb.LinearContexts(2), seed=1, compiled=False).select([[1.0, 0.0]])
     0
     """
 

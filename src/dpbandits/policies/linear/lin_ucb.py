@@ -53,7 +53,8 @@ class LinUCB(ConfidentPolicy):
     **Regret.** O(d √T ln T), and O(d² ln² T/Δ) with a gap Δ (SS18's Theorems 5 and 6 at H = ρI;
     `regret_bound`).
 
-    >>> LinUCB().start(LinearContexts(2), seed=1, compiled=False).select([[1.0, 0.0]])
+    >>> import dpbandits as dpb
+    >>> LinUCB().start(dpb.LinearContexts(2), seed=1, compiled=False).select([[1.0, 0.0]])
     0
     """
 

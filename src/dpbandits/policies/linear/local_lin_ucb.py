@@ -12,6 +12,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret, verb
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack
+from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
@@ -44,6 +45,7 @@ class Public(NamedTuple):
     max_norm: float
     max_reward: float
     scale: float  # 1/μ
+    step: float  # to which numbers are rounded
 
 
 @verb
@@ -67,11 +69,13 @@ def report(public: Public, context: Any, action: int, reward: float, noise: Nois
         one = _entry(features, action, i, factor)
         for j in range(i, size):
             wide = public.scale * (_VECTOR if i == j else _OFF)
-            public.outbox[place] = noise.normal(one * _entry(features, action, j, factor), wide)
+            drawn = noise.normal(one * _entry(features, action, j, factor), wide)
+            public.outbox[place] = rounded(drawn, public.step)
             place += 1
     for i in range(size):
         one = _entry(features, action, i, factor)
-        public.outbox[place + i] = noise.normal(one * value, public.scale * _VECTOR)
+        drawn = noise.normal(one * value, public.scale * _VECTOR)
+        public.outbox[place + i] = rounded(drawn, public.step)
     return (public.outbox,)
 
 
@@ -114,8 +118,8 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
 
     **Guarantee.** Neighbours replace one person's features and reward. Her message is one Gaussian
     release of a row: μ-GDP by `mechanisms/gram.py`, whatever the server or the others do, and whatever
-    is broadcast: scale and bounds come from her own recipe. Her features, her action and her reward
-    are not sent.
+    is broadcast: scale and bounds come from her own recipe. Numbers are sent without their last bits
+    (`mechanisms/rounding.py`). Her features, her action and her reward are not sent.
 
     **Regret.** Õ(T^{3/4}) (Zheng et al. 2020): the noise in G̃ grows like √t. Below some 10⁵ rounds at
     μ = 1 there is little to gain over uniform play.
@@ -156,6 +160,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
             max_norm=problem.max_norm,
             max_reward=problem.max_reward,
             scale=gaussian_scale(1.0, self.privacy),
+            step=rounding_step(gaussian_scale(_OFF, self.privacy)),
         )
         return public, NoSecret()
 

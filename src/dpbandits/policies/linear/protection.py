@@ -2,7 +2,7 @@
 
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
-from dpbandits.problems.linear import LinearContexts, LinearProblem
+from dpbandits.problems.linear import LinearActions, LinearProblem
 
 
 def no_guarantee(problem: LinearProblem, reason: str) -> Guarantee:
@@ -17,7 +17,7 @@ def linear_guarantee(budget: Budget, problem: LinearProblem, reason: str = "") -
     shown an action chosen by her features, which no policy could do under ordinary differential privacy
     (`regret_without_contexts`). Of a public decision set, the rewards are hidden from everybody.
     """
-    own = isinstance(problem, LinearContexts)
+    own = not isinstance(problem, LinearActions)
     return Guarantee(
         budget=budget,
         unit=Unit.ROUND if own else Unit.REWARD,

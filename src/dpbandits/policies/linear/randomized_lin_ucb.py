@@ -81,7 +81,7 @@ class RandomizedLinUCB(BatchedLinear):
 
     **Definition.** In units of the bounds (‖z‖ ≤ 1, |w| ≤ 1). The first batch of b₀ = max(16, ⌈15/μ⌉)
     rounds is uniform play; then, at round t, a batch has max(b₀, min(`growth`·t, `pace`·√t)) rounds,
-    with .1 and 3.7/μ unless given. A release gives G̃ and ũ with noise variances s_G² and s_U² per
+    with .1 and 1.2/μ unless given. A release gives G̃ and ũ with noise variances s_G² and s_U² per
     entry. With G̃ = U diag(λ) Uᵀ, a = Uᵀũ, λ₊ = max(λ, 0), τ² = s_G² + s_U² and D = λ₊/2 + τ²,
 
         m = U [(λ₊ a/D) / (d + λ₊²/D)],   A = U diag(1/(2 + λ₊²/D)) Uᵀ,   v = `width`.

@@ -143,7 +143,7 @@ class TreeLinUCB(ConfidentPolicy):
 
     >>> policy = TreeLinUCB(privacy=ApproxDP(1.0, 0.1), calibration="paper")
     >>> print(policy.guarantee(LinearContexts(5, horizon=50_000_000)).budget)
-    0.0665193-GDP
+    0.06651-GDP
     """
 
     problem_kind: ClassVar = LinearContexts

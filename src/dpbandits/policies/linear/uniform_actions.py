@@ -50,7 +50,8 @@ class UniformActions(Policy):
 
     **Regret.** T times the average gap, linear: the reference that a private policy must beat.
 
-    >>> print(UniformActions().guarantee(LinearContexts(2)))
+    >>> import dpbandits as dpb
+    >>> print(UniformActions().guarantee(dpb.LinearContexts(2)))
     No privacy guarantee: it reads no rewards, so there is nothing to protect.
     """
 
