@@ -77,6 +77,10 @@ def main() -> None:
     for name, text in pages.items():
         (DOCS / name).write_text(text)
     draw_readme_plot()
+    for figure in FIGURES.values():
+        if (needed := figure.missing()) is not None:
+            # Leaving it out would drop what the page says about it.
+            sys.exit(f"{figure.name} cannot be made: {needed}")
     with tempfile.TemporaryDirectory() as folder:
         results = {
             name: (figure, reproduce(figure, scale, Path(folder) / name), scale)

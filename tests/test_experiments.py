@@ -18,6 +18,10 @@ EXPECTED_TO_FAIL = {
     "The budget must be split over the arms, ε/k each",
     "Algorithm 2 runs at practical horizons (k = 5, ε = 1, T = 10⁵)",
     "Standard Thompson sampling (b=0, c=1) is √T-GDP by Lemma 4",
+    "Theorem 1: Algorithm 2 is ε-differentially private (here ε = 2)",
+    "R_n/ln n converges for both, at different rates",
+    "DPUCB-MAT is comparable to OMM and approaches the optimal policy on films",
+    "DPTS-MAT is comparable to the non-private CTS and approaches the optimum (4b)",
     "Theorem 6: N(0,1) moved by 2ε/√ln(1/2δ) is (ε, δ)-close to itself",
 }
 
@@ -29,6 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if not figure.minutes])
 def test_quick_scale_reaches_the_same_verdicts(name: str, folder: Path) -> None:
+    if (needed := figure_named(name).missing()) is not None:
+        pytest.skip(needed)
     result = reproduce(figure_named(name), Scale.quick, folder / name, progress=False)
     for claim in result.claims:
         assert claim.holds == (claim.paper not in EXPECTED_TO_FAIL), claim

@@ -8,6 +8,8 @@ from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
 from dpbandits.policies.linear import *
 from dpbandits.policies.linear import __all__ as _linear
+from dpbandits.policies.matroid import *
+from dpbandits.policies.matroid import __all__ as _matroid
 from dpbandits.privacy.accounting import Filter, Odometer, compose
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -55,6 +57,7 @@ __all__ = sorted(
         *_arms,
         *_linear,
         *_environments,
+        *_matroid,
         *_problems,
     ]
 )

@@ -6,8 +6,9 @@ from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import BetaThompson, NoiseAwareIMED
 from dpbandits.policies.linear import LinUCB, RandomizedLinUCB, TreeContextualUCB
+from dpbandits.policies.matroid import FocusedMatroidUCB
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
-from dpbandits.problems import Arms, LinearContexts, LinearProblem, Problem
+from dpbandits.problems import Arms, LinearContexts, LinearProblem, MatroidBases, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,8 @@ def recommend(problem: Problem, privacy: Budget) -> Recommendation:
         return _for_arms(problem, privacy)
     if isinstance(problem, LinearProblem):
         return _for_linear(problem, privacy)
+    if isinstance(problem, MatroidBases):
+        return _for_matroids(problem, privacy)
     raise InvalidInput(f"there is no recommendation for {problem!r} yet")
 
 
@@ -89,5 +92,21 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
             f" At this budget some {needed:,} rounds pass before {problem.dimension} features are told "
             "apart from noise, so expect little better than uniform play; fewer features, more rounds "
             "or a larger budget help."
+        )
+    return Recommendation(policy=policy, reason=reason)
+
+
+def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation:
+    policy = FocusedMatroidUCB(privacy=privacy)
+    equal = "without privacy" if isinstance(privacy, NonPrivate) else "at equal privacy"
+    reason = (
+        f"it loses least {equal} over the matroids of matroid-leaderboard, for any number of rounds."
+    )
+    fed, first_batch = policy.schedule(problem)
+    tries = -(-(problem.items - len(problem.matroid.loops)) * first_batch // fed)
+    if problem.horizon is not None and 3 * tries > problem.horizon:
+        reason += (
+            f" At this budget one try of each item takes about {tries:,} of {problem.horizon:,} rounds: "
+            "expect little better than random bases; fewer items, more rounds or a larger budget help."
         )
     return Recommendation(policy=policy, reason=reason)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits.audit.broken_linear import BROKEN_LINEAR
+from dpbandits.audit.broken_matroids import BROKEN_MATROIDS
 from dpbandits.engine import Noise, verb
 from dpbandits.policies.arms import gaussian_thompson, lazy_thompson
 from dpbandits.policies.arms.gaussian_thompson import Public, Secret
@@ -310,6 +311,7 @@ BROKEN: tuple[type[Policy], ...] = (
     TreeNaturalLog,
     LaplaceFactorized,
     *BROKEN_LINEAR,
+    *BROKEN_MATROIDS,
 )
 
 

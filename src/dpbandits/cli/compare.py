@@ -40,7 +40,7 @@ def compare(
     env: str = typer.Option(
         "bernoulli",
         help="bernoulli, exponential, or another world with options after a colon: "
-        "sphere-contexts:dim=5,gap=0.",
+        "sphere-contexts:dim=5,gap=0, matroid-arms, movie-ratings:path=ml-100k.",
     ),
     means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
     rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),

@@ -4,8 +4,9 @@ import dataclasses
 from typing import Any
 
 from dpbandits import checks, environments
-from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
+from dpbandits.environments import BernoulliArms, Environment, MatroidArms, TruncatedExponentialArms
 from dpbandits.errors import InvalidInput
+from dpbandits.experiments.chandak import TABLE_2
 from dpbandits.policies import Policy, policy_named
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -79,6 +80,10 @@ def environment(text: str, means: str, rates: str) -> Environment:
         return BernoulliArms(numbers(means, "means"))
     if kind is TruncatedExponentialArms:
         return TruncatedExponentialArms(numbers(rates, "rates"))
+    if kind is MatroidArms:
+        if rest:
+            raise InvalidInput("matroid-arms are seven vectors here; others are made in Python")
+        return TABLE_2
     return kind(**_options(name, kind, rest))
 
 

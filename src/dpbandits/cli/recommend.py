@@ -4,7 +4,7 @@ import typer
 
 from dpbandits.cli.output import JSON, console, print_json
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
-from dpbandits.problems import Arms, LinearContexts, Problem
+from dpbandits.problems import Arms, LinearContexts, MatroidBases, Problem, UniformMatroid
 from dpbandits.recommend import recommend as choose
 
 
@@ -13,6 +13,8 @@ def recommend(
     features: int = typer.Option(
         None, help="Number of features of each action, for a linear problem instead of arms."
     ),
+    items: int = typer.Option(None, help="Instead of arms: number of items to choose several of."),
+    rank: int = typer.Option(2, help="With --items: how many are chosen in each round."),
     privacy: str = typer.Option("eps=1", help=PRIVACY_HELP),
     horizon: str = typer.Option(None, help="Number of rounds, where known."),
     as_json: bool = JSON,
@@ -22,6 +24,8 @@ def recommend(
     problem: Problem = Arms(arms, horizon=rounds)
     if features is not None:
         problem = LinearContexts(features, horizon=rounds)
+    if items is not None:
+        problem = MatroidBases(UniformMatroid(items, rank), horizon=rounds)
     found = choose(problem, budget(privacy))
     guarantee = found.policy.guarantee(problem)
     if as_json:

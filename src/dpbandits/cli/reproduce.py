@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
 from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
 from dpbandits.experiments import FIGURES, figure_named
@@ -24,7 +25,12 @@ def reproduce(
 
     An interrupted run keeps what is finished; the same command goes on from there.
     """
-    chosen = list(FIGURES.values()) if names == ["all"] else [figure_named(name) for name in names]
+    chosen = [figure_named(name) for name in names if name != "all"]
+    for figure in FIGURES.values() if "all" in names else ():
+        if (needed := figure.missing()) is None:
+            chosen.append(figure)
+        else:
+            Console(stderr=True).print(f"left out {figure.name}: {needed}", soft_wrap=True)
     results: dict[str, Result] = {}
     for figure in chosen:
         folder = out / f"{figure.name}-{scale.value}"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine.cache import own_cache
+from dpbandits.engine.state import classes
 from dpbandits.engine.verbs import (
     asks_pause,
     learn,
@@ -101,12 +102,14 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     of verbs that come from outside it.
     """
     steps_of(type(public))  # a missing verb is named before anything is compiled
-    modules = modules_of(type(public))
+    states = tuple(classes(public))
+    modules = set().union(*(modules_of(state) for state in states))
     if world is not None:
+        states += (type(world),)
         modules |= modules_of(type(world), "offer", "pay", "settle")
     outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
     with _LOCK:
-        return _compile(outside, (type(public), type(world)))
+        return _compile(outside, states)
 
 
 # Declaring our functions changes a global setting of numba for a moment; two threads at once would
@@ -115,8 +118,8 @@ _LOCK = threading.Lock()
 
 
 @functools.cache
-def _compile(outside: tuple[str, ...], states: tuple[type, type]) -> Compiled:
-    """Functions of their own for each pair of state classes.
+def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
+    """Functions of their own for each combination of state classes.
 
     Numba's dispatcher tells named tuples apart by name and shape only: two classes called `Public` with
     fields of the same types would run each other's verbs.

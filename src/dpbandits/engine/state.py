@@ -21,4 +21,36 @@ def leaves(state: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 def state_bytes(*states: Any) -> list[bytes]:
     """The same, bit for bit."""
-    return [np.asarray(value).tobytes() for state in states for _, value in leaves(state)]
+    found: list[bytes] = []
+    for state in states:
+        _collect(state, found)
+    return found
+
+
+def _collect(state: Any, found: list[bytes]) -> None:
+    # Without names, and numbers as text: replays look at hundreds of thousands of states.
+    for value in state:
+        if type(value) is np.ndarray:
+            found.append(value.tobytes())
+        elif hasattr(value, "_fields"):
+            _collect(value, found)
+        else:
+            found.append(repr(value).encode())
+
+
+def classes(state: Any) -> Iterator[type]:
+    """The class of a state and of every named tuple nested in it."""
+    yield type(state)
+    for value in state:
+        if hasattr(value, "_fields"):
+            yield from classes(value)
+
+
+def wrapped(value: Any) -> Any:
+    """A value as verbs are given it: an array in a tuple, since compiled verbs return no bare ones."""
+    return (value,) if isinstance(value, np.ndarray) else value
+
+
+def bare(value: Any) -> Any:
+    """A value as users are given it: an array that verbs had in a tuple, a plain number otherwise."""
+    return value[0] if isinstance(value, tuple) else value

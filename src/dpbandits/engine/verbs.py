@@ -13,12 +13,16 @@ environment file defines plain functions of these names over its own classes and
 ``offer(world, chance)``                            the round's context
 ``pay(world, context, action, chance)``             the reward
 ``settle(world, context, action, reward)``          (best mean, chosen mean, reward) as floats
+``clear(matroid)``                                  begin with the empty set
+``join(matroid, item)``                             add an item if the set stays independent
 ==================================================  ================================================
 
-A policy has either `release` and `observe` (the learner is trusted with raw data) or `report` and
-`receive` (only the person herself is). The same functions run in plain Python and inside compiled code,
+The last two are for the state of a matroid, which policies hold within theirs. A policy has either
+`release` and `observe` (the learner is trusted with raw data) or `report` and `receive` (only the person
+herself is). The same functions run in plain Python and inside compiled code,
 with bit-identical results. A context is None, a number, or a tuple of what the learner's ``select`` is
-given: an array is returned inside a tuple, since compiled verbs do not return bare ones.
+given: an array is returned inside a tuple, since compiled verbs do not return bare ones. So is an action
+that is a set of items, and so are its rewards.
 """
 
 import inspect
@@ -39,6 +43,8 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "offer": ("world", "chance"),
     "pay": ("world", "context", "action", "chance"),
     "settle": ("world", "context", "action", "reward"),
+    "clear": ("matroid",),
+    "join": ("matroid", "item"),
 }
 _VERBS: dict[tuple[str, type], Callable[..., Any]] = {}
 # The default error model halves the speed of vector code. Without reference counting (`_nrt`) a state
@@ -129,6 +135,30 @@ def modules_of(state: type, *required: str) -> set[str]:
 def is_paused(public: Any, done: int) -> bool:
     """Whether the policy asks for its `pause` before the next round."""
     return "next_pause" in public._fields and bool(done >= public.next_pause[0])
+
+
+# Rarely called and large, so not inlined.
+_CALLED: Any = {"error_model": "numpy", "_nrt": False}
+
+
+def clear(matroid: Any) -> None:
+    """Begin with the empty set."""
+    implementation("clear", type(matroid))(matroid)
+
+
+def join(matroid: Any, item: int) -> bool:
+    """Add an item to the set if that stays independent; says whether."""
+    return bool(implementation("join", type(matroid))(matroid, item))
+
+
+@overload(clear, strict=False, jit_options=_CALLED)
+def _clear(matroid: Any) -> Any:
+    return implementation("clear", matroid.instance_class)
+
+
+@overload(join, strict=False, jit_options=_CALLED)
+def _join(matroid: Any, item: int) -> Any:
+    return implementation("join", matroid.instance_class)
 
 
 # What follows exists for the compiled loop only: numba resolves each call below, when it compiles

@@ -10,6 +10,8 @@ from dpbandits.environments.linear import (
     SphereContexts,
     SwitchingContexts,
 )
+from dpbandits.environments.matroids import MatroidArms
+from dpbandits.environments.movielens import MovieRatings
 
 __all__ = [
     "BernoulliArms",
@@ -17,6 +19,8 @@ __all__ = [
     "Environment",
     "FixedActions",
     "LowRankContexts",
+    "MatroidArms",
+    "MovieRatings",
     "RotatingContexts",
     "SphereContexts",
     "SwitchingContexts",

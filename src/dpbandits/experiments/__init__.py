@@ -6,7 +6,9 @@ To add a paper: one file with a tuple FIGURES, and its name below.
 from dpbandits import checks
 from dpbandits.experiments import (
     arms_leaderboard,
+    chandak,
     linear_leaderboard,
+    matroid_leaderboard,
     mishra_2015,
     ou_2024,
     shariff_2018,
@@ -15,7 +17,15 @@ from dpbandits.experiments.figure import Claim, Figure, Result, Simulation
 
 __all__ = ["FIGURES", "Claim", "Figure", "Result", "Simulation", "figure_named"]
 
-PAPERS = (ou_2024, mishra_2015, arms_leaderboard, shariff_2018, linear_leaderboard)
+PAPERS = (
+    ou_2024,
+    mishra_2015,
+    arms_leaderboard,
+    shariff_2018,
+    linear_leaderboard,
+    chandak,
+    matroid_leaderboard,
+)
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
 
 

@@ -21,7 +21,9 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Sc
     pictures.mkdir(parents=True, exist_ok=True)
     parts = [_HEAD]
     for name, (figure, result, scale) in results.items():
-        save_figure(result.drawing, pictures / f"{name}.png")
+        shown = [f"\n![{figure.title}](figures/{name}.png)\n\n"] if figure.published else ["\n"]
+        if figure.published:
+            save_figure(result.drawing, pictures / f"{name}.png")
         rows = [
             {key: value for key, value in row.items() if key != "figure"} | {"scale": result.scale}
             for row in claim_rows(figure, result)
@@ -29,9 +31,9 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Sc
         parts += [
             f"\n## {name}: {figure.title}\n\n",
             f"{figure.paper} · `dpbandits reproduce {name} --scale {scale.value}`\n",
-            f"\n![{figure.title}](figures/{name}.png)\n\n",
+            *shown,
             markdown_table(rows),
-            *([f"\n{markdown_table(result.rows)}"] if result.rows else []),
+            *([f"\n{markdown_table(result.rows)}"] if result.rows and figure.published else []),
             *(f"\n{note}\n" for note in result.notes),
         ]
     path = folder / "reproduction.md"

@@ -73,6 +73,11 @@ class Figure(ABC):
     paper: ClassVar[str]
     notes: ClassVar[tuple[str, ...]] = ()
     minutes: ClassVar[bool] = False  # at paper scale; seconds otherwise
+    published: ClassVar[bool] = True  # whether picture and table may be kept with the documentation
+
+    def missing(self) -> str | None:
+        """What the user must do before it can be made, such as fetching data; None if nothing."""
+        return None
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """What must be simulated, by name; nothing for a figure of formulas."""

@@ -4,7 +4,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from dpbandits.errors import SaveFileError
+from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.experiments.figure import Figure, Result, Scale, Simulation
 from dpbandits.reports.figures import save_figure
 from dpbandits.reports.html import Page
@@ -18,6 +18,8 @@ def reproduce(
     figure: Figure, scale: Scale, folder: Path, *, threads: int | None = None, progress: bool = True
 ) -> Result:
     """Simulate what is missing in `folder`, then write the picture, the claims and a page there."""
+    if (needed := figure.missing()) is not None:
+        raise InvalidInput(f"{figure.name} cannot be made yet: {needed}")
     folder.mkdir(parents=True, exist_ok=True)
     wanted = figure.simulations(scale)
     traces = {}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dpbandits.engine import Streams, implementation, is_paused, steps_of
+from dpbandits.engine import Streams, bare, implementation, is_paused, steps_of, wrapped
 from dpbandits.engine.loop import compiled_for
-from dpbandits.errors import HorizonReached, PrivacyError, RoundError
+from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
@@ -92,11 +92,8 @@ class Learner:
                 pause = implementation("pause", type(self._public))
                 pause(self._public, self._secret, self._streams.noise)
             self._release(self._public, self._secret, self._streams.noise)
-            action = self._select(self._public, context, self._streams.explore)
-            if isinstance(action, np.integer):
-                action = int(action)
-            elif isinstance(action, np.ndarray):
-                action = action.copy()
+            action = bare(self._select(self._public, context, self._streams.explore))
+            action = action.copy() if isinstance(action, np.ndarray) else int(action)
             self._open = (context, action)
             self._busy = None
         return action
@@ -111,6 +108,11 @@ class Learner:
             if not (action is chosen or np.array_equal(action, chosen)):
                 raise RoundError(f"the open round chose action {chosen!r}, got an update for {action!r}")
             value = self.problem.reward(reward)
+            if np.shape(value) != np.shape(chosen):
+                raise InvalidInput(
+                    f"expected a reward for each of the {np.size(chosen)} items chosen, "
+                    f"got {np.size(value)}"
+                )
             self._busy = "update"
             self._close(value)
             self._busy = None
@@ -155,8 +157,8 @@ class Learner:
 
     def _close(self, reward: Any) -> None:
         assert self._open is not None
-        context, action = self._open
+        context, action = self._open[0], wrapped(self._open[1])
         self._open = None
         self._rounds += 1
         noise = self._streams.noise  # for a rehearsal of the local model, where it is the person's own
-        self._learn(self._public, self._secret, context, action, reward, noise)
+        self._learn(self._public, self._secret, context, action, wrapped(reward), noise)

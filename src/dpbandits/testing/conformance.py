@@ -17,6 +17,7 @@ import numpy as np
 
 from dpbandits.audit import replay, report_cost
 from dpbandits.audit.replay import limit_of
+from dpbandits.engine import bare
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.environments import Environment
 from dpbandits.errors import (
@@ -33,6 +34,7 @@ from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
 from dpbandits.testing.driving import (
+    alike,
     arguments,
     drive,
     drive_apart,
@@ -137,7 +139,7 @@ def check_rounds(policy: Policy, world: Environment) -> None:
         "not a number",
     )
     require(state_bytes(learner) == before, policy, "a refused update must change nothing")
-    learner.update(action, 1.0)
+    learner.update(action, alike(1.0, action))
     twice = refuses(RoundError, lambda: learner.update(action, 1.0))
     require(twice is not None, policy, "a second update is refused")
     learner.select(*offered)
@@ -149,11 +151,12 @@ def check_rewards(policy: Policy, world: Environment) -> None:
     """Rewards beyond the declared range act like the end of the range."""
     problem, offered = world.problem(200), _offers(world)
     inside, beyond = (policy.rehearse(problem, seed=2) for _ in range(2))
-    low, high = sorted(reward for _, reward in problem.extreme_people()[:2])
+    low, high = sorted(float(np.max(bare(reward))) for _, reward in problem.extreme_people()[:2])
     for index in range(200):
         end, outwards = (low, -1e9) if index % 3 == 0 else (high, 1e9)
         for learner, reward in ((inside, end), (beyond, end + outwards)):
-            learner.update(learner.select(*offered), reward)
+            action = learner.select(*offered)
+            learner.update(action, alike(reward, action))
     require(state_bytes(inside) == state_bytes(beyond), policy, "rewards must be clipped as declared")
 
 

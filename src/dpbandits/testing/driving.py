@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits import engine
-from dpbandits.engine import Streams, implementation
+from dpbandits.engine import Streams, bare, implementation, wrapped
 from dpbandits.environments import Environment
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server
 from dpbandits.simulation.run import play
@@ -28,6 +28,11 @@ def arguments(context: Any) -> tuple[Any, ...]:
     return context if isinstance(context, tuple) else (context,)
 
 
+def alike(reward: float, action: Any) -> Any:
+    """This reward for an action, or for each of the items that are one."""
+    return np.full(np.shape(action), reward)[()]
+
+
 def drive(
     learner: Learner,
     world: Environment,
@@ -47,9 +52,9 @@ def drive(
     for _ in range(rounds):
         context = offer(state, chance)
         action = learner.select(*arguments(context))
-        reward = pay(state, context, action, chance)
-        learner.update(action, reward)
-        best, mean, income = settle(state, context, action, reward)
+        reward = pay(state, context, wrapped(action), chance)
+        learner.update(action, bare(reward))
+        best, mean, income = settle(state, context, wrapped(action), reward)
         totals = [totals[0] + (best - mean), totals[1] + income, totals[2] + best]
         actions.append(action if isinstance(action, int) else tuple(action))
     return Driven(actions, [float(total) for total in totals], state_bytes(learner))

@@ -1,6 +1,6 @@
 """Small standard worlds, budgets and recipes that the suites are run on."""
 
-from dpbandits.environments import BernoulliArms, Environment, SphereContexts
+from dpbandits.environments import BernoulliArms, Environment, MatroidArms, SphereContexts
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -11,7 +11,7 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, LinearContexts, Problem
+from dpbandits.problems import Arms, LinearContexts, LinearMatroid, MatroidBases, Problem
 
 _BUDGETS: tuple[Budget, ...] = (
     PureDP(1.0),
@@ -21,8 +21,11 @@ _BUDGETS: tuple[Budget, ...] = (
     RenyiDP(8.0, 4.0),
     NonPrivate(),
 )
+# With a loop, which pays well and must never be played, and two parallel vectors.
+_MATROID = LinearMatroid(((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (2, 0, 0), (0, 0, 0)))
 _ENVIRONMENTS: dict[type[Problem], Environment] = {
     Arms: BernoulliArms((0.8, 0.5, 0.2)),
+    MatroidBases: MatroidArms(_MATROID, (0.8, 0.75, 0.6, 0.2, 0.4, 0.9)),
     LinearContexts: SphereContexts(dim=2, actions=3, gap=0.3),
 }
 

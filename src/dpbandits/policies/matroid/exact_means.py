@@ -1,0 +1,91 @@
+"""What the policies without privacy share: the exact mean of every item, restated in every round."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.engine import Noise, verb
+from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.arms import centred
+from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
+from dpbandits.problems.matroids.greedy import Greedy, start_greedy
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class ExactMeans(NamedTuple):
+    """Means of all rewards so far; +∞ for an item that was never played, so that it comes first."""
+
+    round: Integers  # (1,) decisions so far
+    greedy: Greedy
+    plays: Integers  # T_e
+    mean: Array  # ŵ_e
+    width: Array  # 1/√T_e
+    score: Array  # the index
+    option: float  # whatever the policy adds to it
+
+
+class Totals(NamedTuple):
+    """Sums of centred rewards."""
+
+    total: Array
+
+
+@verb
+def release(public: ExactMeans, secret: Totals, noise: Noise) -> None:
+    """Restate the means of the items played last, exactly: draws of scale 0."""
+    if public.round[0] > 0:
+        for item in public.greedy.basis:
+            public.mean[item] = noise.normal(secret.total[item], 0.0) / public.plays[item] + 0.5
+
+
+@verb
+def observe(public: ExactMeans, secret: Totals, context: None, action: Items, reward: Rewards) -> None:
+    """Add the rewards up; a missing one counts ½."""
+    public.round[0] += 1
+    items, rewards = action[0], reward[0]
+    for place in range(items.size):
+        item = items[place]
+        public.plays[item] += 1
+        public.width[item] = 1.0 / math.sqrt(public.plays[item])
+        secret.total[item] += centred(rewards[place])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactPolicy(MatroidPolicy):
+    """A policy on exact means, with a state class of its own and a `select` for it."""
+
+    abstract: ClassVar[bool] = True
+    accepts: ClassVar = (NonPrivate,)
+    state: ClassVar[type[ExactMeans]]
+
+    privacy: Budget = field(default_factory=NonPrivate)
+
+    def option(self) -> float:
+        """What the verbs must know of the recipe."""
+        return 0.0
+
+    def begin(self, problem: MatroidBases) -> tuple[Any, Any]:
+        """Nothing played yet."""
+        items = problem.items
+        public = self.state(
+            round=np.zeros(1, np.int64),
+            greedy=start_greedy(problem.matroid.state(), items, tolerance=TIE),
+            plays=np.zeros(items, np.int64),
+            mean=np.full(items, math.inf),
+            width=np.zeros(items),
+            score=np.zeros(items),
+            option=self.option(),
+        )
+        return public, Totals(np.zeros(items))
+
+    def guarantee(self, problem: MatroidBases) -> Guarantee:
+        """None."""
+        return self._promise(problem, NonPrivate(), "decisions follow exact means of rewards")

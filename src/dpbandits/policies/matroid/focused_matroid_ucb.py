@@ -1,0 +1,227 @@
+r"""Explore only what you feed: the rule to beat at equal privacy on matroids."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
+from dpbandits.policies.arms.splitting import split_budget
+from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.arms import centred
+from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
+from dpbandits.problems.matroids.greedy import Greedy, rebuild, shuffle, start_greedy
+from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Public(NamedTuple):
+    """Released sums, what they say about each item, and the basis in play."""
+
+    round: Integers  # (1,) decisions so far
+    until: Integers  # (1,) decisions after which the basis is chosen again
+    full: Integers  # (1,) how many batches are
+    hopeful: Greedy  # by the index u
+    played: Greedy  # the fed items first, then by the released mean; its basis is the action
+    plays: Integers  # n_e, decisions in released batches
+    open: Integers  # decisions in the open batch
+    length: Integers  # of the open batch when it is full
+    batches: Batches
+    estimates: Estimates
+    doubt: Array  # d_e = 1/(4 n_eff) + noise variance, +∞ before the first release
+    tail: Array  # b_e, scale of the Laplace noise in the mean
+    score: Array
+    fed: int  # m
+    first_batch: int
+    growth: float
+    caution: float
+
+
+@verb
+def release(public: Public, secret: Buffers, noise: Noise) -> None:
+    """Release the batches that are full and restate their items."""
+    if public.full[0] > 0:
+        _close(public, secret, noise)
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> Items:
+    """Go on with the basis in play until a release, or until t has grown by 3 %."""
+    if public.round[0] >= public.until[0]:
+        _choose(public, explore)
+    return (public.played.basis,)
+
+
+@verb
+def observe(public: Public, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+    """Feed the first m items of the basis; the others' rewards are not read."""
+    public.round[0] += 1
+    items, rewards = action[0], reward[0]
+    for place in range(public.fed):
+        item = items[place]
+        secret.open[item, 0] += centred(rewards[place])
+        public.open[item] += 1
+        if public.open[item] == public.length[item]:
+            public.full[0] += 1
+
+
+@register_jitable
+def _close(public: Public, secret: Buffers, noise: Noise) -> None:
+    known = public.estimates
+    for place in range(public.fed):
+        item = public.played.basis[place]
+        length = public.length[item]
+        if public.open[item] == length:
+            public.plays[item] += length
+            public.open[item] = 0
+            public.length[item] = max(public.first_batch, math.ceil(public.growth * public.plays[item]))
+            before = public.batches.total[item, 0]
+            release_batch(public.batches, secret, item, noise)
+            update_estimate(known, public.batches, item, public.plays[item], length, before)
+            laplace = 2.0 * known.draws[item] * known.tail[item] * known.tail[item]
+            weight = known.weight[item]
+            public.doubt[item] = 0.25 / weight + (known.variance[item] + laplace) / (weight * weight)
+            public.tail[item] = known.tail[item] / weight
+    public.full[0] = 0
+    public.until[0] = public.round[0]
+
+
+@register_jitable
+def _choose(public: Public, explore: Chance) -> None:
+    done = int(public.round[0])
+    if done == 0:
+        # Both: an order of the items that happens to be good must not help while nothing is known.
+        shuffle(public.hopeful, explore)
+        shuffle(public.played, explore)
+    for item in range(public.score.size):
+        public.score[item] = math.inf
+        if public.plays[item] > 0:
+            log = public.caution * math.log(1.0 + done / public.plays[item])
+            width = max(math.sqrt(log * public.doubt[item]), log * public.tail[item])
+            public.score[item] = public.estimates.mean[item] + width
+    rebuild(public.hopeful, public.score)
+    for item in range(public.score.size):
+        public.score[item] = public.estimates.mean[item]
+    # Of the hopeful basis, the m items in greatest doubt; they are independent, so all are played.
+    for _ in range(public.fed):
+        most, doubtful = -1.0, 0
+        for item in public.hopeful.basis:
+            if public.score[item] < math.inf and public.doubt[item] > most + TIE:
+                most, doubtful = public.doubt[item], item
+        public.score[doubtful] = math.inf
+    rebuild(public.played, public.score)
+    public.until[0] = done + max(1, int(0.03 * done))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FocusedMatroidUCB(MatroidPolicy):
+    r"""Play and feed the few items most in doubt of the basis hoped for; complete them by what is known.
+
+    **Definition.** At each release, and when t has grown by 3 %:
+
+    1. u_e = x_e + max(√(ℓ d_e), ℓ b_e), ℓ = caution·ln(1 + t/n_e), with x_e the released mean of the n_e
+       decisions of item e, d_e = 1/(4 n_eff) + noise variance, and b_e the scale of Laplace noise in x_e
+       (0 for Gaussian noise); U is the basis of the largest Σ u_e, items never released first.
+    2. F are the m = `fed` items of U with the largest d_e.
+    3. The basis in play is F, completed greedily by x. Only the rewards of F are read, each into the
+       open batch of its item: first of `first_batch` decisions, then of max(first_batch, ⌈growth·n_e⌉).
+
+    Under ε-DP batches have independent Laplace(m/ε) noise and x_e is precision-weighted; under
+    Gaussian budgets they are block-factorized at μ/√m.
+
+    **Guarantee.** Neighbours replace one round's vector of rewards. F, the basis and the batch ends are
+    functions of released values and counts of decisions: never of open batches, of this round's
+    rewards, or of who rated what. A vector enters m batches, each of sensitivity 1 and each paid for
+    once by ε/m (μ/√m, `sums/batches.py`). So all decisions together are ε-DP (μ-GDP) by adaptive
+    composition, for any number of rounds.
+
+    **Regret.** No bound is claimed; measured in `matroid-leaderboard`, with its worst runs.
+    Defaults: under ε-DP m = √K (ε/2)^⅓ rounded, between 1 and K, and first_batch = max(4, 16 m/ε); under
+    Gaussian budgets m = K and first_batch = max(4, 12 √m/μ); growth ½. With caution 2 the mean regret is
+    a tenth to a third larger, and the worst of many runs up to a half smaller.
+
+    >>> from dpbandits.problems import UniformMatroid
+    >>> policy, problem = FocusedMatroidUCB(privacy=PureDP(2.0)), MatroidBases(UniformMatroid(30, 9))
+    >>> print(policy.guarantee(problem).budget, policy.schedule(problem))
+    2-DP (3, 24)
+    """
+
+    accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
+    paper: ClassVar[str] = "dpbandits"
+
+    fed: int | None = None
+    first_batch: int | None = None
+    growth: float = 0.5
+    caution: float = 1.0
+    block: int = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fed is not None:
+            checks.integer(least=1, fed=self.fed)
+        if self.first_batch is not None:
+            checks.integer(least=1, first_batch=self.first_batch)
+        checks.positive(growth=self.growth, caution=self.caution)
+        checks.integer(least=1, block=self.block)
+
+    def schedule(self, problem: MatroidBases) -> tuple[int, int]:
+        """How many items are fed, and the first batch: those given, the defaults otherwise."""
+        rank = problem.rank
+        match self.privacy:
+            case NonPrivate():
+                fed, noise = rank, 0.0
+            case PureDP(epsilon=epsilon):
+                wanted = math.sqrt(rank) * (epsilon / 2.0) ** (1.0 / 3.0)
+                fed = max(1, round(min(float(rank), wanted)))
+                noise = 16.0 / epsilon
+            case _:
+                fed, noise = rank, 12.0 / self.privacy.to_gaussian().mu
+        if self.fed is not None:
+            fed = min(self.fed, rank)
+        noise *= fed if isinstance(self.privacy, PureDP) else math.sqrt(fed)
+        return fed, math.ceil(max(4.0, noise)) if self.first_batch is None else self.first_batch
+
+    def begin(self, problem: MatroidBases) -> tuple[Any, Any]:
+        """Nothing played yet."""
+        items, state = problem.items, problem.matroid.state()
+        fed, first_batch = self.schedule(problem)
+        share = split_budget(self.privacy, fed)
+        batches, buffers = start_batches(items, 1, 1.0, share, block=self.block)
+        public = Public(
+            round=np.zeros(1, np.int64),
+            until=np.zeros(1, np.int64),
+            full=np.zeros(1, np.int64),
+            hopeful=start_greedy(state, items, tolerance=TIE),
+            played=start_greedy(state, items, tolerance=TIE),
+            plays=np.zeros(items, np.int64),
+            open=np.zeros(items, np.int64),
+            length=np.full(items, first_batch, np.int64),
+            batches=batches,
+            estimates=start_estimates(items),
+            doubt=np.full(items, math.inf),
+            tail=np.zeros(items),
+            score=np.zeros(items),
+            fed=fed,
+            first_batch=first_batch,
+            growth=self.growth,
+            caution=self.caution,
+        )
+        return public, buffers
+
+    def small(self) -> "FocusedMatroidUCB":
+        """Batches of two and blocks of three."""
+        return replace(self, first_batch=2, growth=0.25, block=3)
+
+    def guarantee(self, problem: MatroidBases) -> Guarantee:
+        """The budget itself, for any number of rounds."""
+        return self._promise(problem, self.privacy, "none was asked for")

@@ -1,0 +1,68 @@
+r"""KL-OSM (Talebi & Proutière 2016), without privacy."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpbandits import checks
+from dpbandits.engine import Chance, verb
+from dpbandits.policies.arms.divergences import kl_upper
+from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
+from dpbandits.problems.matroids.bases import Items
+from dpbandits.problems.matroids.greedy import improve, shuffle
+
+
+class Public(ExactMeans):
+    """Exact means."""
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> Items:
+    """The basis of the largest total index."""
+    done = int(public.round[0])
+    if done == 0:
+        shuffle(public.greedy, explore)
+        return (public.greedy.basis,)
+    level = math.log(done + 1.0)
+    level = max(level + public.option * math.log(level), 0.0)
+    for item in range(public.score.size):
+        public.score[item] = math.inf
+        if public.plays[item] > 0:
+            mean = min(max(public.mean[item], 0.0), 1.0)
+            public.score[item] = kl_upper(mean, level / public.plays[item])
+    improve(public.greedy, public.score)
+    return (public.greedy.basis,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatroidKLUCB(ExactPolicy):
+    r"""Play the basis whose items' means could be highest, judged by the Bernoulli divergence (KL-OSM).
+
+    **Definition.** In round t play the basis of the largest total weight Σ U_e with
+
+        U_e = max{q : T_e·kl(ŵ_e, q) ≤ ln t + c ln ln t},
+
+    ŵ_e the mean of the T_e rewards of item e, c = `loglog`, 3 in the paper; items never played first.
+
+    **Guarantee.** None: decisions follow exact means.
+
+    **Regret.** Σ_e Δ_e ln T/kl(w_e, w_e + Δ_e) + o(ln T), which no policy can improve on for
+    independent Bernoulli rewards (Talebi & Proutière 2016).
+
+    >>> from dpbandits.problems import MatroidBases, UniformMatroid
+    >>> MatroidKLUCB().start(MatroidBases(UniformMatroid(4, 2)), seed=1).select().size
+    2
+    """
+
+    paper: ClassVar[str] = "Talebi & Proutière 2016, KL-OSM"
+    state: ClassVar = Public
+
+    loglog: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.not_negative(loglog=self.loglog)
+
+    def option(self) -> float:
+        """The factor of ln ln t."""
+        return self.loglog

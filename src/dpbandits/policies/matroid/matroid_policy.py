@@ -1,0 +1,31 @@
+"""What every policy for matroids states in the same words."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.matroids import MatroidBases
+
+# Indices nearer than this keep the order they have, so that noise near 0 decides like none.
+TIE = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatroidPolicy(Policy):
+    """A policy that plays bases; neighbours replace all that one person rated in her round."""
+
+    abstract: ClassVar[bool] = True
+    problem_kind: ClassVar = MatroidBases
+
+    def _promise(self, problem: MatroidBases, budget: Budget, reason: str = "") -> Guarantee:
+        """This budget for one round's vector of rewards, for any number of rounds."""
+        return Guarantee(
+            budget=budget,
+            unit=Unit.REWARD_VECTOR,
+            trust=Trust.CENTRAL,
+            public=problem.public_facts(),
+            status="proved" if isinstance(budget, NonPrivate) else self.status,
+            reason=reason,
+        )

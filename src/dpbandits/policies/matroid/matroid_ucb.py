@@ -1,0 +1,54 @@
+r"""Optimistic matroid maximization (Kveton et al. 2014), without privacy."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpbandits.engine import Chance, verb
+from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
+from dpbandits.problems.matroids.bases import Items
+from dpbandits.problems.matroids.greedy import improve, shuffle
+
+
+class Public(ExactMeans):
+    """Exact means."""
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> Items:
+    """The basis of the largest total index."""
+    done = int(public.round[0])
+    if done == 0:
+        shuffle(public.greedy, explore)
+        return (public.greedy.basis,)
+    radius = math.sqrt(2.0 * math.log(done))
+    for item in range(public.score.size):
+        public.score[item] = public.mean[item] + radius * public.width[item]
+    improve(public.greedy, public.score)
+    return (public.greedy.basis,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatroidUCB(ExactPolicy):
+    r"""Play the basis whose items have the largest upper confidence bounds (OMM).
+
+    **Definition.** After t rounds play the basis of the largest total weight Σ U_e with
+
+        U_e = ŵ_e + √(2 ln t/T_e),
+
+    ŵ_e the mean of the T_e rewards of item e; items never played come first, in random order. A greedy
+    pass finds that basis.
+
+    **Guarantee.** None: decisions follow exact means.
+
+    **Regret.** Σ_e 16 ln T/Δ_e + O(1), summed over the items outside the best basis, Δ_e the
+    smallest gap between e and an item it can replace (Kveton et al. 2014, Theorem 2).
+
+    >>> from dpbandits.problems import MatroidBases, UniformMatroid
+    >>> learner = MatroidUCB().start(MatroidBases(UniformMatroid(4, 2)), seed=1)
+    >>> items = learner.select()
+    >>> learner.update(items, [1.0, 0.0])
+    """
+
+    paper: ClassVar[str] = "Kveton, Wen, Ashkan, Eydgahi & Eriksson 2014, OMM"
+    state: ClassVar = Public

@@ -1,0 +1,185 @@
+r"""DPUCB-MAT (Chandak, Hu & Hegde, Algorithm 2): UCB on doubling batches that forget."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.arms.splitting import split_budget
+from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.calibration import laplace_epsilon
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.arms import centred
+from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
+from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
+from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Public(NamedTuple):
+    """Every item's last released batch (+∞ before the first), and how far its open one is."""
+
+    round: Integers  # (1,) decisions so far
+    full: Integers  # (1,) how many batches are
+    look: Integers  # (1,) 1 if the next round looks at all items, as printed
+    everything: Integers  # all items
+    greedy: Greedy
+    plays: Integers  # T_e, decisions in the last released batch
+    open: Integers  # decisions in the open batch
+    length: Integers  # of the open batch when it is full
+    batches: Batches
+    mean: Array  # w̃_e
+    width: Array  # 1/√T_e
+    tail: Array  # 1/(ε₀ T_e)
+    score: Array  # the index
+    noise_scale: float  # 1/ε₀
+
+
+@verb
+def release(public: Public, secret: Buffers, noise: Noise) -> None:
+    """Release the batches that are full; each replaces what was known of its item."""
+    if public.full[0] > 0:
+        _close(public, secret, noise)
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> Items:
+    """The basis of the largest total index."""
+    done = int(public.round[0])
+    if done == 0:
+        shuffle(public.greedy, explore)
+        return (public.everything if public.look[0] == 1 else public.greedy.basis,)
+    spread = 3.0 * math.log(public.greedy.basis.size * (done + 1.0))
+    radius = math.sqrt(spread)
+    for item in range(public.score.size):
+        bonus = radius * public.width[item] + spread * public.tail[item]
+        public.score[item] = public.mean[item] + bonus
+    improve(public.greedy, public.score)
+    return (public.greedy.basis,)
+
+
+@verb
+def observe(public: Public, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+    """Fill the items' open batches; full means so many decisions, whatever was rated."""
+    public.round[0] += 1
+    items, rewards = action[0], reward[0]
+    for place in range(items.size):
+        item = items[place]
+        secret.open[item, 0] += centred(rewards[place])
+        public.open[item] += 1
+        if public.open[item] == public.length[item]:
+            public.full[0] += 1
+
+
+@register_jitable
+def _close(public: Public, secret: Buffers, noise: Noise) -> None:
+    for item in range(public.plays.size):
+        plays = public.length[item]
+        if public.open[item] == plays:
+            public.plays[item] = plays
+            public.open[item] = 0
+            public.length[item] = 2 * plays
+            release_batch(public.batches, secret, item, noise)
+            public.mean[item] = public.batches.last[item, 0] / plays + 0.5
+            public.width[item] = 1.0 / math.sqrt(plays)
+            public.tail[item] = public.noise_scale / plays
+    public.full[0] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetfulBatches(MatroidPolicy):
+    """What DPUCB-MAT and DPTS-MAT share: batches, noise, and the way they begin."""
+
+    abstract: ClassVar[bool] = True
+    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    state: ClassVar[type[Public]]
+
+    calibration: str = "exact"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of(("exact", "paper"), calibration=self.calibration)
+
+    def begin(self, problem: MatroidBases) -> tuple[Any, Any]:
+        """Every item's first batch, of one decision, open."""
+        items = problem.items
+        epsilon = laplace_epsilon(split_budget(self.privacy, problem.rank))
+        noise: Budget = self.privacy if isinstance(self.privacy, NonPrivate) else PureDP(epsilon)
+        batches, buffers = start_batches(items, 1, 1.0, noise, cumulative=False)
+        public = self.state(
+            round=np.zeros(1, np.int64),
+            full=np.zeros(1, np.int64),
+            look=np.full(1, self.calibration == "paper", np.int64),
+            everything=np.arange(items),
+            greedy=start_greedy(problem.matroid.state(), items, tolerance=TIE),
+            plays=np.zeros(items, np.int64),
+            open=np.zeros(items, np.int64),
+            length=np.ones(items, np.int64),
+            batches=batches,
+            mean=np.full(items, math.inf),
+            width=np.zeros(items),
+            tail=np.zeros(items),
+            score=np.zeros(items),
+            noise_scale=1.0 / epsilon,
+        )
+        return public, buffers
+
+    def guarantee(self, problem: MatroidBases) -> Guarantee:
+        """The budget; as printed, that of the first person, whose every reward is released."""
+        budget, times = self.privacy, problem.items / problem.rank
+        if self.calibration == "paper" and times > 1.0:
+            match budget:
+                case PureDP(epsilon=epsilon):
+                    budget = PureDP(epsilon * times)
+                case GaussianDP(mu=mu):
+                    budget = GaussianDP(mu * math.sqrt(times))
+        return self._promise(problem, budget, "none was asked for")
+
+
+class UCBPublic(Public):
+    """Decides by `select` above."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateMatroidUCB(ForgetfulBatches):
+    r"""Play the basis of the largest upper confidence bounds, with room for the noise (DPUCB-MAT).
+
+    **Definition.** The batches of an item have 1, 2, 4, … decisions; a full one is released with
+    Laplace(1/ε₀) noise and replaces the one before, which is forgotten. Round t plays the basis of the
+    largest Σ U_e with
+
+        U_e = w̃_e + √(3 ln(Kt)/T_e) + 3 ln(Kt)/(ε₀ T_e),        ε₀ = ε/K,
+
+    w̃_e the released mean of the T_e decisions of the item's last full batch, K the rank. Items without
+    a released batch come first (U_e = ∞), until each has been in a basis that was played. With
+    calibration="paper" all L items are looked at in the first round, as printed, which is no basis and
+    earns nothing.
+
+    **Guarantee.** Neighbours replace one round's vector of rewards. It is in one batch of each of the K
+    items played, each sum moves by at most 1 and is released once with Laplace(K/ε); batch ends count
+    decisions, and bases are functions of released sums. So all decisions together are ε-DP by adaptive
+    composition, for any number of rounds. Under μ-GDP each of the K releases is μ/√K-GDP. As
+    printed, the first person's L rewards are all released: εL/K (μ√(L/K)), and that is reported. (The
+    paper's Theorem 1 leaves this round out.)
+
+    **Regret.** O(Σ_e ln(KT)/Δ_e + min(K, ln(KT)) K ln(KT)/ε) (Theorem 2).
+
+    >>> from dpbandits.problems import UniformMatroid
+    >>> problem = MatroidBases(UniformMatroid(6, 2))
+    >>> print(PrivateMatroidUCB(privacy=PureDP(1.0)).guarantee(problem).budget)
+    1-DP
+    >>> print(PrivateMatroidUCB(privacy=PureDP(1.0), calibration="paper").guarantee(problem).budget)
+    3-DP
+    """
+
+    paper: ClassVar[str] = "Chandak, Hu & Hegde, DPUCB-MAT"
+    state: ClassVar = UCBPublic

@@ -1,0 +1,71 @@
+"""A random basis in every round: what a policy must beat."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.policies.matroid.matroid_policy import MatroidPolicy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.matroids import MatroidBases
+from dpbandits.problems.matroids.bases import Items, Rewards
+from dpbandits.problems.matroids.greedy import Greedy, shuffle, start_greedy
+
+
+class Public(NamedTuple):
+    """Nothing is learned."""
+
+    greedy: Greedy
+
+
+@verb
+def release(public: Public, secret: NoSecret, noise: Noise) -> None:
+    """There is nothing to release."""
+
+
+@verb
+def select(public: Public, context: None, explore: Chance) -> Items:
+    """The greedy basis of a fresh random order."""
+    shuffle(public.greedy, explore)
+    return (public.greedy.basis,)
+
+
+@verb
+def observe(public: Public, secret: NoSecret, context: None, action: Items, reward: Rewards) -> None:
+    """Rewards are not read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformBases(MatroidPolicy):
+    r"""Play the greedy basis of a random order of the items in every round.
+
+    **Definition.** All orders are equally likely, independently in every round. (Bases need not be: an
+    item without a parallel one is chosen more often.)
+
+    **Guarantee.** No reward is ever read, so the decisions show nothing about anyone. It is listed
+    as not private because a budget of zero is no budget.
+
+    **Regret.** Linear: the reference that a private policy must beat.
+
+    >>> from dpbandits.problems import UniformMatroid
+    >>> print(UniformBases().guarantee(MatroidBases(UniformMatroid(4, 2))))
+    No privacy guarantee: it reads no rewards, so there is nothing to protect.
+    """
+
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "dpbandits"
+
+    privacy: Budget = field(default_factory=NonPrivate)
+
+    def begin(self, problem: MatroidBases) -> tuple[Any, Any]:
+        """Any order."""
+        return Public(start_greedy(problem.matroid.state(), problem.items)), NoSecret()
+
+    def plays_uniform_below(self, problem: MatroidBases) -> int:
+        """At every horizon."""
+        return 2**62
+
+    def guarantee(self, problem: MatroidBases) -> Guarantee:
+        """None is needed."""
+        reason = "it reads no rewards, so there is nothing to protect"
+        return self._promise(problem, NonPrivate(), reason)

@@ -1,0 +1,91 @@
+"""Matroid bandits: each round chooses a basis and sees a reward in [0, 1] for each of its items."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.errors import InvalidInput
+from dpbandits.problems.matroids.linear import LinearMatroid
+from dpbandits.problems.matroids.matroid import Matroid
+from dpbandits.problems.problem import Problem
+
+# An action and its rewards as verbs have them: in tuples, since compiled verbs return no bare arrays.
+Items = tuple[NDArray[np.int64]]
+Rewards = tuple[NDArray[np.float64]]
+_EXAMPLES = ((1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 0), (0, 0, 1), (2, 0, 0), (1, 0, 1))
+
+
+@dataclass(frozen=True)
+class MatroidBases(Problem):
+    """The bases of a matroid; an action is an array of items, a reward a number for each of them.
+
+    The reward of an item that a person did not rate is 0. Rewards are clipped to [0, 1] before they are
+    stored. The bases are the output, so how often each item was chosen is public.
+    """
+
+    replay_rounds: ClassVar[int] = 24
+
+    matroid: Matroid
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.matroid, Matroid):
+            raise InvalidInput(f"expected a matroid such as UniformMatroid(5, 2), got {self.matroid!r}")
+        if self.matroid.rank == 0:
+            raise InvalidInput("expected a matroid with a basis of at least one item")
+
+    @classmethod
+    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
+        """Some vectors; from the fourth on with a loop, from the sixth with a parallel pair."""
+        if size <= 3:
+            return cls(LinearMatroid(tuple(x[:2] for x in _EXAMPLES[: size + 1])), horizon=horizon)
+        return cls(LinearMatroid(_EXAMPLES[: size + 1]), horizon=horizon)
+
+    @property
+    def items(self) -> int:
+        """L, loops included."""
+        return self.matroid.size
+
+    @property
+    def rank(self) -> int:
+        """K, the items of every basis."""
+        return self.matroid.rank
+
+    def context(self, *offered: Any) -> None:
+        """There is no context."""
+        if offered:
+            raise InvalidInput("select() takes no context when the problem is MatroidBases")
+
+    def reward(self, value: Any) -> NDArray[np.float64]:
+        """A number for each item chosen, later clipped to [0, 1]; NaN is refused."""
+        try:
+            rewards = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"expected a list of rewards, got {value!r}") from None
+        if rewards.ndim != 1:
+            raise InvalidInput(f"expected a list of rewards, one for each item chosen, got {value!r}")
+        if np.isnan(rewards).any():
+            raise InvalidInput(
+                "expected rewards to be numbers, got nan; an item without a rating is 0, a round "
+                "without rewards is closed by skip()"
+            )
+        return rewards
+
+    @property
+    def missing(self) -> NDArray[np.float64]:
+        """Nothing for every item; long enough for any action."""
+        return np.full(self.items, math.nan)
+
+    def extreme_people(self) -> tuple[tuple[None, Rewards], ...]:
+        """Both ends for all items first; then mixed, inside, far beyond both ends, and no rewards."""
+        alternating = (np.arange(self.items) % 2).astype(float)
+        beyond = (-1e9, 1e300, math.inf, -math.inf)
+        rewards = [np.full(self.items, value) for value in (0.0, 1.0, 0.25, *beyond)]
+        return tuple((None, (reward,)) for reward in (*rewards, alternating, self.missing))
+
+    def public_facts(self) -> tuple[str, ...]:
+        """The matroid and the range rewards are clipped to."""
+        return "the matroid", "the reward range [0, 1]"

@@ -1,0 +1,117 @@
+"""Matroids made of others: with fewer items in a set, or with fewer items at all."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import clear, join, verb
+from dpbandits.errors import InvalidInput
+from dpbandits.problems.matroids.matroid import Matroid
+
+
+class Truncated(NamedTuple):
+    """A matroid's state, and how many items may still join."""
+
+    inner: Any
+    left: NDArray[np.int64]  # (1,)
+    most: int
+
+
+@verb
+def clear_truncated(matroid: Truncated) -> None:
+    """The empty set."""
+    matroid.left[0] = matroid.most
+    clear(matroid.inner)
+
+
+@verb
+def join_truncated(matroid: Truncated, item: int) -> bool:
+    """As long as there is room."""
+    if matroid.left[0] > 0 and join(matroid.inner, item):
+        matroid.left[0] -= 1
+        return True
+    return False
+
+
+class Restricted(NamedTuple):
+    """A matroid's state, and its name for each item."""
+
+    inner: Any
+    items: NDArray[np.int64]
+
+
+@verb
+def clear_restricted(matroid: Restricted) -> None:
+    """The empty set."""
+    clear(matroid.inner)
+
+
+@verb
+def join_restricted(matroid: Restricted, item: int) -> bool:
+    """By its name there."""
+    return join(matroid.inner, matroid.items[item])
+
+
+@dataclass(frozen=True)
+class TruncatedMatroid(Matroid):
+    """The independent sets of a matroid with at most `most` items.
+
+    >>> from dpbandits.problems import GraphicMatroid
+    >>> GraphicMatroid(((0, 1), (1, 2), (2, 3))).truncated(2).rank
+    2
+    """
+
+    matroid: Matroid
+    most: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.matroid, Matroid):
+            raise InvalidInput(f"expected a matroid, got {self.matroid!r}")
+        checks.integer(least=0, most=self.most)
+
+    @property
+    def size(self) -> int:
+        """Items stay as they are."""
+        return self.matroid.size
+
+    def state(self) -> Truncated:
+        """The matroid's own, with room for so many."""
+        return Truncated(self.matroid.state(), np.full(1, self.most, np.int64), self.most)
+
+
+@dataclass(frozen=True)
+class RestrictedMatroid(Matroid):
+    """Some items of a matroid, numbered anew; a set is independent if it was.
+
+    >>> from dpbandits.problems import UniformMatroid
+    >>> UniformMatroid(5, 2).restricted((4, 1)).rank
+    2
+    """
+
+    matroid: Matroid
+    items: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.matroid, Matroid):
+            raise InvalidInput(f"expected a matroid, got {self.matroid!r}")
+        try:
+            items = tuple(self.matroid._item(item) for item in self.items)
+        except TypeError:
+            raise InvalidInput(f"expected items of the matroid, got {self.items!r}") from None
+        if not items or len(set(items)) < len(items):
+            raise InvalidInput(f"expected different items, at least one; got {self.items!r}")
+        object.__setattr__(self, "items", items)
+
+    @property
+    def size(self) -> int:
+        """The items kept."""
+        return len(self.items)
+
+    def state(self) -> Restricted:
+        """The matroid's own, with the names."""
+        return Restricted(self.matroid.state(), np.array(self.items, np.int64))

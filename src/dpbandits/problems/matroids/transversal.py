@@ -1,0 +1,100 @@
+"""Items that fill places: a set is independent if each of its items can have a place of its own."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import verb
+from dpbandits.errors import InvalidInput
+from dpbandits.problems.matroids.matroid import Matroid
+
+Integers = NDArray[np.int64]
+
+
+class Places(NamedTuple):
+    """Who has which place, and scratch for the search."""
+
+    fits: Integers  # (items, width) the places an item fits, then −1
+    holder: Integers  # (places,) the item that has it, −1 if none
+    place: Integers  # (items,) the place it has, −1 if none
+    reached: Integers  # (places,) the item it was reached from, −1 if it was not
+    queue: Integers  # (items,)
+
+
+@verb
+def clear_places(matroid: Places) -> None:
+    """All places are free."""
+    matroid.holder[:] = -1
+    matroid.place[:] = -1
+
+
+@verb
+def join_places(matroid: Places, item: int) -> bool:
+    """Search for a free place, items that have one moving on if they can (an augmenting path)."""
+    if matroid.place[item] >= 0:
+        return False
+    matroid.reached[:] = -1
+    matroid.queue[0] = item
+    head, tail = 0, 1
+    while head < tail:
+        one = matroid.queue[head]
+        head += 1
+        for index in range(matroid.fits.shape[1]):
+            place = matroid.fits[one, index]
+            if place < 0 or matroid.reached[place] >= 0:
+                continue
+            matroid.reached[place] = one
+            if matroid.holder[place] >= 0:
+                matroid.queue[tail] = matroid.holder[place]
+                tail += 1
+                continue
+            while place >= 0:
+                mover = matroid.reached[place]
+                left = matroid.place[mover]
+                matroid.holder[place] = mover
+                matroid.place[mover] = place
+                place = left
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class TransversalMatroid(Matroid):
+    """places[i] are the places that item i fits; a set is independent if all its items find one.
+
+    >>> TransversalMatroid(((0,), (0, 1), (1,))).best_basis([0.5, 0.9, 0.7])
+    (1, 2)
+    """
+
+    places: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            listed = [list(one) for one in self.places]
+        except TypeError:
+            raise InvalidInput("expected places to be a sequence of places for each item") from None
+        if not listed:
+            raise InvalidInput("expected places for at least one item")
+        for index, one in enumerate(listed):
+            for place in one:
+                checks.integer(least=0, **{f"places[{index}]": place})
+        object.__setattr__(self, "places", tuple(tuple(sorted(set(map(int, x)))) for x in listed))
+
+    @property
+    def size(self) -> int:
+        """One item per entry of `places`."""
+        return len(self.places)
+
+    def state(self) -> Places:
+        """All places free."""
+        names = {x: i for i, x in enumerate(sorted({x for one in self.places for x in one}))}
+        width = max(1, *(len(one) for one in self.places))
+        fits = np.full((self.size, width), -1, np.int64)
+        for item, one in enumerate(self.places):
+            fits[item, : len(one)] = [names[x] for x in one]
+        free, size = np.full(max(1, len(names)), -1, np.int64), self.size
+        return Places(fits, free, np.full(size, -1, np.int64), free.copy(), np.zeros(size, np.int64))
