@@ -2,5 +2,6 @@
 
 from dpbandits.environments.arms import BernoulliArms, TruncatedExponentialArms
 from dpbandits.environments.environment import Environment
+from dpbandits.environments.kernels import KernelWorld
 
-__all__ = ["BernoulliArms", "Environment", "TruncatedExponentialArms"]
+__all__ = ["BernoulliArms", "Environment", "KernelWorld", "TruncatedExponentialArms"]
