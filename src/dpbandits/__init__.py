@@ -6,6 +6,8 @@ from dpbandits.environments import __all__ as _environments
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, load
 from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
+from dpbandits.policies.kernel import *
+from dpbandits.policies.kernel import __all__ as _kernel
 from dpbandits.privacy.accounting import Filter, Odometer, compose
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -52,6 +54,7 @@ __all__ = sorted(
         "simulate",
         *_arms,
         *_environments,
+        *_kernel,
         *_problems,
     ]
 )

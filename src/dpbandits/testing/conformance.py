@@ -142,11 +142,11 @@ def check_rewards(policy: Policy, world: Environment) -> None:
     """Rewards beyond the declared range act like the end of the range."""
     problem, offered = world.problem(200), _offers(world)
     inside, beyond = (policy.rehearse(problem, seed=2) for _ in range(2))
+    low, high = sorted(reward for _, reward in problem.extreme_people()[:2])
     for index in range(200):
-        high = index % 3 != 0
-        for learner, size in ((inside, 1.0), (beyond, 1e9)):
-            action = learner.select(*offered)
-            learner.update(action, size if high else (0.0 if size == 1.0 else -size))
+        end = low if index % 3 == 0 else high
+        for learner, reward in ((inside, end), (beyond, math.copysign(1e9, end - (low + high) / 2.0))):
+            learner.update(learner.select(*offered), reward)
     require(state_bytes(inside) == state_bytes(beyond), policy, "rewards must be clipped as declared")
 
 

@@ -1,6 +1,6 @@
 """Small standard worlds, budgets and recipes that the suites are run on."""
 
-from dpbandits.environments import BernoulliArms, Environment
+from dpbandits.environments import BernoulliArms, Environment, KernelWorld
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -11,7 +11,7 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, Problem
+from dpbandits.problems import Arms, KernelContexts, Problem, SquaredExponential
 
 _BUDGETS: tuple[Budget, ...] = (
     PureDP(1.0),
@@ -21,7 +21,12 @@ _BUDGETS: tuple[Budget, ...] = (
     RenyiDP(8.0, 4.0),
     NonPrivate(),
 )
-_ENVIRONMENTS: dict[type[Problem], Environment] = {Arms: BernoulliArms((0.8, 0.5, 0.2))}
+_ENVIRONMENTS: dict[type[Problem], Environment] = {
+    Arms: BernoulliArms((0.8, 0.5, 0.2)),
+    KernelContexts: KernelWorld(
+        SquaredExponential(0.5), ((0.0,), (1.0,)), ((0.0,), (0.5,), (1.0,)), centres=1, seed=1
+    ),
+}
 
 
 def example_budget(kind: type[Budget]) -> Budget:

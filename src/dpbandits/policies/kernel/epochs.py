@@ -6,7 +6,9 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits import checks
 from dpbandits.engine import Chance
+from dpbandits.errors import InvalidInput
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.kernel_contexts import KernelContexts
@@ -51,3 +53,18 @@ def promise(budget: Budget, trust: str, problem: KernelContexts) -> Guarantee:
         trust=Trust[trust.upper()],
         public=problem.public_facts(),
     )
+
+
+# No Gaussian generator gets further from the location than this many scales.
+_REACH = 40.0
+
+
+def noisy_vector(content: Any, size: int, bound: float, scale: float) -> Array:
+    """The content of a message: so many numbers, each within reach of noise around ±bound."""
+    if not (isinstance(content, list) and len(content) == size):
+        raise InvalidInput(f"expected the content of a message to be {size} numbers")
+    values = np.array([checks.number("content", value) for value in content])
+    limit = 1.001 * bound + _REACH * scale
+    if not (np.abs(values) <= limit).all():
+        raise InvalidInput(f"expected the numbers of a message to be at most {limit:g} in size")
+    return values

@@ -12,7 +12,7 @@ from dpbandits.engine import Chance, Noise, verb
 from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
 from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
 from dpbandits.policies.policy import Policy
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -105,7 +105,7 @@ class KernelThompson(Policy):
     covariance at most C_r = B² Z_r + n² I. All epochs form one posterior: precision
     P = I/(s B²) + Σ_r Z_r C_r⁻¹ Z_r with s = `prior`, mean P⁻¹ Σ_r Z_r C_r⁻¹ b̃_r. The next π(x|c) is the
     share of `draws` vectors from N(mean, `spread`² P⁻¹) for which x is best in c. Epochs grow by
-    `growth` from `first_epoch` (unless given, 100 or 50/μ rounds, whichever is more).
+    `growth` from `first_epoch` (unless given, 100 or 100/μ rounds, whichever is more).
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is in
     one epoch, in one term φy of norm at most B·max|φ| over *all* pairs, so b̃_r moves by at most
@@ -118,7 +118,8 @@ class KernelThompson(Policy):
     rounds at ε = 1, where eliminating (`Capri`) is at a third.
 
     >>> problem = KernelContexts.example(1000)
-    >>> learner = KernelThompson(privacy=GAUSSIAN_KINDS[0](1.0)).start(problem, seed=1)
+    >>> from dpbandits.privacy.budgets import GaussianDP
+    >>> learner = KernelThompson(privacy=GaussianDP(1.0)).start(problem, seed=1)
     >>> action = learner.select(0)
     >>> learner.update(action, reward=1.0)
     """
@@ -130,12 +131,21 @@ class KernelThompson(Policy):
     trust: str = "joint"
     first_epoch: int | None = None
     growth: float = 2.0
-    prior: float = 0.1
+    prior: float = 0.05
     spread: float = 0.5
     draws: int = 200
 
+    def __new__(cls, **fields: Any) -> "KernelThompson":
+        """With `trust="local"` the policy of that model, which is started differently."""
+        if cls is KernelThompson and fields.get("trust") == "local":
+            from dpbandits.policies.kernel.local_kernel_thompson import LocalKernelThompson
+
+            return object.__new__(LocalKernelThompson)
+        return object.__new__(cls)
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.one_of((type(self).trust,), trust=self.trust)
         if self.first_epoch is not None:
             checks.integer(least=1, first_epoch=self.first_epoch)
         checks.above_one(growth=self.growth)
@@ -153,7 +163,7 @@ class KernelThompson(Policy):
             table=uniform_table(problem),
             posterior=self._prior(problem, features),
             features=features,
-            scale=gaussian_scale(2.0 * problem.max_reward * features.radius, self.privacy),
+            scale=self._scale(problem, features),
         )
         return public, Secret(np.zeros(problem.pairs))
 
@@ -161,7 +171,11 @@ class KernelThompson(Policy):
         """The length of the first epoch: a function of the budget, never of data."""
         if self.first_epoch is not None:
             return self.first_epoch
-        return max(100, math.ceil(gaussian_scale(50.0, self.privacy)))
+        return max(100, math.ceil(gaussian_scale(100.0, self.privacy)))
+
+    def _scale(self, problem: KernelContexts, features: Features) -> float:
+        """n."""
+        return gaussian_scale(2.0 * problem.max_reward * features.radius, self.privacy)
 
     def _prior(self, problem: KernelContexts, features: Features) -> Posterior:
         size = features.rows.shape[1]

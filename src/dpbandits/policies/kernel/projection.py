@@ -1,0 +1,62 @@
+"""CAPRI's estimator on arrays of any library that keeps the array API.
+
+With features φ, a design Z and the projection Π on the span of some pairs, the estimate of the mean
+reward is φ(w)ᵀΠ(ΠZΠ + τI)⁻¹Π Σφy. For any L with LLᵀ = ΠZΠ + τI it is ⟨u(w), Σ u(w_t) y_t⟩ with
+u(w) = L⁻¹Πφ(w), and a person moves Σuy by at most 2B·max|u|: that is the map to calibrate noise to.
+
+In the paper Z is made of R, a copy of the data's pairs, and Π of another copy S; with
+M = K_SR K_RS + τK_SS this is k_S(w)ᵀ M⁻¹ K_SW y, without having to invert M, which is singular as soon as a
+pair is drawn twice: repeated pairs of S change nothing, those of R are counted.
+"""
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+# Directions of S below this share of its largest eigenvalue are taken to be rounding.
+_CUT = 1e-12
+
+
+def whitened(rows: Any, z: Any, tau: float) -> tuple[Any, Any]:
+    """(u, s) for every pair: u = L⁻¹φ, (|W|, m), and s = |(Z + τI)⁻¹φ|², (|W|,)."""
+    xp = array_namespace(rows, z)
+    # Cholesky's L is unique, so the noise is always drawn in the same coordinates.
+    root = xp.linalg.cholesky(z + tau * xp.eye(z.shape[0], dtype=z.dtype))
+    maps = xp.linalg.solve(root, xp.matrix_transpose(rows))
+    back = xp.linalg.solve(xp.matrix_transpose(root), maps)
+    return xp.matrix_transpose(maps), xp.sum(back**2, axis=0)
+
+
+def projector(rows: Any, drawn: Any) -> Any:
+    """Π, on the span of the pairs that were drawn at least once."""
+    xp = array_namespace(rows, drawn)
+    kept = rows[drawn > 0]
+    values, vectors = xp.linalg.eigh(xp.matmul(xp.matrix_transpose(kept), kept))
+    basis = vectors[:, values > _CUT * float(xp.max(values))]
+    return xp.matmul(basis, xp.matrix_transpose(basis))
+
+
+def projected(rows: Any, drawn: Any, counts: Any) -> tuple[Any, Any]:
+    """(Πφ for every pair, ΠZΠ) of a copy S, `drawn`, and a copy R, `counts`: times each pair came."""
+    xp = array_namespace(rows, drawn, counts)
+    flat = projector(rows, drawn)
+    moved = xp.matmul(rows, flat)
+    weights = xp.astype(counts, rows.dtype)
+    return moved, xp.matmul(xp.matrix_transpose(moved * weights[:, None]), moved)
+
+
+def estimate(maps: Any, released: Any) -> Any:
+    """⟨u(w), g⟩ for every pair."""
+    xp = array_namespace(maps, released)
+    return xp.matmul(maps, released)
+
+
+def keep(active: Any, values: Any, widths: Any) -> Any:
+    """The active actions of each context (contexts, actions) that may still be the best.
+
+    One goes if its upper end is below the lower end of another: value + width < max (value − width).
+    """
+    xp = array_namespace(active, values, widths)
+    lower = xp.where(active, values - widths, -xp.inf)
+    best = xp.max(lower, axis=1, keepdims=True)
+    return xp.logical_and(active, values + widths >= best)
