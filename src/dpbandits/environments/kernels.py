@@ -43,10 +43,11 @@ class KernelWorld(Environment):
         checks.positive(norm=self.norm, max_reward=self.max_reward)
         checks.integer(least=0, seed=self.seed)
         checks.integer(least=1, centres=self.centres)
-        if self.norm > self.max_reward:
-            # |f(w)| ≤ ‖f‖·√k(w, w): rewards of ±max_reward could not have larger means.
-            raise InvalidInput(f"expected norm to be at most max_reward {self.max_reward}")
-        self.problem(None)  # refuses what it cannot be made of
+        if (largest := float(np.max(np.abs(self.means())))) > self.max_reward * (1.0 + 1e-9):
+            raise InvalidInput(
+                f"rewards of ±{self.max_reward:g} cannot have means up to {largest:g}: expected a smaller "
+                f"norm than {self.norm:g}"
+            )
 
     @classmethod
     def standard(cls, kernel: str = "squared-exponential", *, seed: int = 0) -> "KernelWorld":
@@ -76,7 +77,7 @@ class KernelWorld(Environment):
         vector = np.einsum("i,im->m", chance.normal(size=self.centres), rows[centres])
         size = float(np.sqrt(np.sum(vector**2)))
         values = np.einsum("wm,m->w", rows, vector) * (self.norm / size if size > 0.0 else 0.0)
-        return np.clip(values, -self.norm, self.norm).reshape(len(self.contexts), -1)
+        return np.asarray(values.reshape(len(self.contexts), -1))
 
     def world(self) -> "KernelWorldState":
         """The means, the best of each context, and how contexts come."""

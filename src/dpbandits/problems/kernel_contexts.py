@@ -81,12 +81,17 @@ class KernelContexts(Problem):
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """Three contexts of which one never comes, as many actions as its size, rewards in ±2."""
-        actions = tuple((x,) for x in np.linspace(0.0, 1.0, size).tolist())
-        contexts = ((0.0,), (0.5,), (2.0,))
-        weights = (0.6, 0.4, 0.0)
+        """Two contexts of which one never comes, as many actions as its size, rewards in ±2, and fewer
+        features than pairs.
+        """
         return cls(
-            SquaredExponential(0.5), contexts, actions, weights=weights, max_reward=2.0, horizon=horizon
+            SquaredExponential(0.7),
+            ((0.0,), (2.0,)),
+            tuple((x,) for x in np.linspace(0.0, 1.0, size).tolist()),
+            weights=(1.0, 0.0),
+            max_reward=2.0,
+            max_rank=4,
+            horizon=horizon,
         )
 
     @property

@@ -24,7 +24,7 @@ _BUDGETS: tuple[Budget, ...] = (
 _ENVIRONMENTS: dict[type[Problem], Environment] = {
     Arms: BernoulliArms((0.8, 0.5, 0.2)),
     KernelContexts: KernelWorld(
-        SquaredExponential(0.5), ((0.0,), (1.0,)), ((0.0,), (0.5,), (1.0,)), centres=1, seed=1
+        SquaredExponential(0.3), ((0.0,), (1.0,)), ((0.0,), (0.5,), (1.0,)), norm=1.8, centres=5, seed=26
     ),
 }
 

@@ -59,12 +59,13 @@ def promise(budget: Budget, trust: str, problem: KernelContexts) -> Guarantee:
 _REACH = 40.0
 
 
-def noisy_vector(content: Any, size: int, bound: float, scale: float) -> Array:
-    """The content of a message: so many numbers, each within reach of noise around ±bound."""
-    if not (isinstance(content, list) and len(content) == size):
-        raise InvalidInput(f"expected the content of a message to be {size} numbers")
-    values = np.array([checks.number("content", value) for value in content])
+def noisy_vector(content: Any, size: int, bound: float, scale: float) -> tuple[Array]:
+    """The content of a message: one vector, each number within reach of noise around ±bound."""
+    vector = content[0] if isinstance(content, list) and len(content) == 1 else None
+    if not (isinstance(vector, list) and len(vector) == size):
+        raise InvalidInput(f"expected the content of a message to be a list of {size} numbers")
+    values = np.array([checks.number("content", value) for value in vector])
     limit = 1.001 * bound + _REACH * scale
     if not (np.abs(values) <= limit).all():
         raise InvalidInput(f"expected the numbers of a message to be at most {limit:g} in size")
-    return values
+    return (values,)

@@ -43,7 +43,7 @@ def select(public: Public, context: int, explore: Chance) -> int:
 
 
 @verb
-def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> Array:
+def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
     """u·y/reach with noise in every coordinate; the action is not part of it."""
     pair = context * public.table.shape[1] + action
     square = 0.0
@@ -53,15 +53,16 @@ def report(public: Public, context: int, action: int, reward: float, noise: Nois
     value = bounded(reward, public.widths.bound) / max(1.0, math.sqrt(square))
     for axis in range(public.message.size):
         public.message[axis] = noise.normal(value * public.maps[pair, axis], public.scale)
-    return public.message
+    return (public.message,)
 
 
 @verb
-def receive(public: Public, message: Array) -> None:
+def receive(public: Public, message: tuple[Array]) -> None:
     """Add it up."""
+    (vector,) = message
     public.round[0] += 1
     for axis in range(public.total.size):
-        public.total[axis] += message[axis]
+        public.total[axis] += vector[axis]
 
 
 @verb
@@ -110,7 +111,7 @@ class LocalCapri(LocalPolicy, Capri):
         size = public.features.rows.shape[1]
         return Public(*public, total=np.zeros(size), message=np.zeros(size)), NoSecret()
 
-    def message(self, problem: KernelContexts, content: Any) -> Array:
+    def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""
         size = problem.features().rows.shape[1]
         return noisy_vector(content, size, problem.max_reward, self._scale(problem))

@@ -34,21 +34,22 @@ def select(public: Public, context: int, explore: Chance) -> int:
 
 
 @verb
-def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> Array:
+def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
     """φy with noise in every coordinate; the action is not part of it."""
     pair = context * public.table.shape[1] + action
     value = bounded(reward, public.posterior.bound)
     for axis in range(public.message.size):
         public.message[axis] = noise.normal(value * public.features.rows[pair, axis], public.scale)
-    return public.message
+    return (public.message,)
 
 
 @verb
-def receive(public: Public, message: Array) -> None:
+def receive(public: Public, message: tuple[Array]) -> None:
     """Add it up."""
+    (vector,) = message
     public.round[0] += 1
     for axis in range(public.total.size):
-        public.total[axis] += message[axis]
+        public.total[axis] += vector[axis]
 
 
 @verb
@@ -93,7 +94,7 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
         size = public.features.rows.shape[1]
         return Public(*public, total=np.zeros(size), message=np.zeros(size)), NoSecret()
 
-    def message(self, problem: KernelContexts, content: Any) -> Array:
+    def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""
         features = problem.features()
         size, bound = features.rows.shape[1], problem.max_reward * features.radius
