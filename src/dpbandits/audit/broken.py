@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpbandits.audit.broken_kernels import BROKEN_KERNELS
 from dpbandits.engine import Noise, verb
 from dpbandits.policies.arms import gaussian_thompson, lazy_thompson
 from dpbandits.policies.arms.gaussian_thompson import Public, Secret
@@ -308,6 +309,7 @@ BROKEN: tuple[type[Policy], ...] = (
     TreeLevelShort,
     TreeNaturalLog,
     LaplaceFactorized,
+    *BROKEN_KERNELS,
 )
 
 

@@ -25,4 +25,18 @@ def leaves(state: Any, prefix: str = "", *, sent: bool = False) -> Iterator[tupl
 
 def state_bytes(*states: Any) -> list[bytes]:
     """The same, bit for bit."""
-    return [np.asarray(value).tobytes() for state in states for _, value in leaves(state)]
+    found: list[bytes] = []
+    for state in states:
+        _collect(state, found)
+    return found
+
+
+def _collect(state: Any, found: list[bytes]) -> None:
+    # Without names, and numbers as text: replays look at hundreds of thousands of states.
+    for value in state:
+        if type(value) is np.ndarray:
+            found.append(value.tobytes())
+        elif hasattr(value, "_fields"):
+            _collect(value, found)
+        else:
+            found.append(repr(value).encode())

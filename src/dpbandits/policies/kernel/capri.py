@@ -13,7 +13,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.policies.kernel.confidence import Widths, first_useful_horizon
 from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
 from dpbandits.policies.kernel.posterior import design
-from dpbandits.policies.kernel.projection import estimate, keep, projected, whitened
+from dpbandits.policies.kernel.projection import differences, estimate, keep, projected, whitened
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
@@ -32,7 +32,7 @@ class Public(NamedTuple):
     table: Array  # cumulative, uniform over the active ones
     maps: Array  # (|W|, m) u(w) / reach: of norm at most 1 for every active pair
     reach: Array  # (1,) max |u(w)| over the active pairs of all contexts
-    width: Array  # (contexts, actions) of this epoch's confidence intervals
+    width: Array  # (contexts, actions, actions): how far an estimated difference may be off
     weights: Array  # κ
     features: Features
     widths: Widths
@@ -95,14 +95,14 @@ def open_epoch(public: Any, noise: Any) -> None:
         moved, z = projected(rows, drawn, counts)
     else:
         moved, z = rows, design(rows, shares, length)
-    maps, squares = whitened(moved, z, public.widths.tau)
+    maps, back = whitened(moved, z, public.widths.tau)
     norms = np.sqrt(np.einsum("wm,wm->w", maps, maps))
     # Over every context, also those that never come by κ: whoever comes is protected.
     public.reach[0] = np.max(norms[public.active.ravel()])
     public.maps[...] = maps / public.reach[0]
-    public.width[...] = public.widths.at(
-        int(public.epoch[0]), length, norms, squares, float(public.reach[0]), public.scale
-    ).reshape(public.active.shape)
+    spans, squares = (differences(vectors, public.active.shape[0]) for vectors in (maps, back))
+    epoch, reach = int(public.epoch[0]), float(public.reach[0])
+    public.width[...] = public.widths.at(epoch, length, spans, squares, reach, public.scale)
 
 
 def _copy(shares: Array, length: int, noise: Any) -> NDArray[np.int64]:
@@ -129,20 +129,21 @@ class Capri(Policy):
 
         g = Σ u(w_t) y_t + N(0, σ₀² I),    σ₀ = 2B·max|u(w)|/μ over all c and x ∈ X_r(c),
 
-    estimates μ̂(w) = ⟨u(w), g⟩ and drops x from X(c) where μ̂(c, x) + width(c, x) is below another
-    action's μ̂ − width. This is the paper's estimator; `design="copies"` makes Z of R and projects on S,
-    two public random copies of the epoch's pairs, as printed, where the default uses their known
+    estimates μ̂(w) = ⟨u(w), g⟩ and drops x from X(c) where another of its actions is ahead by more than
+    `width`(x, x'). This is the paper's estimator; `design="copies"` makes Z of R and projects on S, two
+    public random copies of the epoch's pairs, as printed, where the default uses their known
     expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with `confidence="paper"`.
 
-    With `confidence="calibrated"`, q = |u(w)| and ℓ = ln(4|W|r(r+1)/δ) for δ = `failure`,
+    With `confidence="calibrated"`, for the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b = |(Z+τI)⁻¹d|
+    and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
 
-        width = `width`·(B√(2ℓv) + ⅔ℓB·q·max q + τ|(Z+τI)⁻¹φ|·‖f‖ + σ₀ q√(2ℓ)),  v = q² − τ|(Z+τI)⁻¹φ|²,
+        width(x, x') = `width`·(B√(2ℓ(q² − τb²)) + ⅔ℓB·q·max|u| + τb‖f‖ + σ₀q√(2ℓ)):
 
-    which is Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial)
-    all intervals hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at
-    most the problem's `max_norm`; with copies up to the error of the copies. `confidence="paper"` has
-    width 2Δ_r of the paper's (7) with β of its Lemma 6.6 and, because the β₁ of (7) is too small, the
-    lemma's: with those constants nothing is ever dropped below about 10⁸ rounds.
+    Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all of
+    them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most the
+    problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
+    `confidence="paper"` drops x where μ̂ is 4Δ_r behind, as printed in (7), with β and, because the β₁ of
+    (7) is too small, both constants of Lemma 6.6: nothing is ever dropped below about 10⁸ rounds.
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is in
     one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
@@ -215,7 +216,7 @@ class Capri(Policy):
             table=uniform_table(problem),
             maps=np.zeros(features.rows.shape),
             reach=np.ones(1),
-            width=np.zeros(shape),
+            width=np.zeros((*shape, shape[1])),
             weights=problem.context_weights(),
             features=features,
             widths=self._widths(problem),

@@ -20,7 +20,7 @@ class Widths(NamedTuple):
     tau: float
     dial: float
     failure: float  # δ
-    pairs: int  # |W|
+    pairs: int  # of actions of one context: |C||X|(|X| − 1)/2
     local: bool
     printed: bool
     slope: float  # β, printed only
@@ -43,22 +43,23 @@ class Widths(NamedTuple):
         if printed and isinstance(privacy, ApproxDP) and problem.horizon is not None:
             slope, square = printed_constants(problem, problem.horizon, privacy, failure, tau)
         bound, norm, local = float(problem.max_reward), float(problem.norm), trust == "local"
-        return cls(bound, norm, tau, dial, failure, problem.pairs, local, printed, slope, square)
+        pairs = max(1, problem.pairs * (len(problem.actions) - 1) // 2)
+        return cls(bound, norm, tau, dial, failure, pairs, local, printed, slope, square)
 
     def at(
-        self, epoch: int, length: int, norms: Array, squares: Array, reach: float, scale: float
+        self, epoch: int, length: int, spans: Array, squares: Array, reach: float, scale: float
     ) -> Array:
-        """Half of each pair's interval in an epoch of so many rounds.
+        """By how much an estimated difference of two actions may be off in an epoch of so many rounds.
 
-        `norms` are |u(w)|, `squares` |(Z + τI)⁻¹φ(w)|², `reach` the largest norm, and `scale` that of the
-        noise on the release of Σ u·y/reach, or on each person's term of it.
+        `spans` are |u(w) − u(w')|², `squares` |(Z + τI)⁻¹(φ(w) − φ(w'))|², `reach` is max |u|, and `scale`
+        that of the noise on the release of Σ u·y/reach, or on each person's term of it.
         """
         noisy = math.sqrt(length) if self.local else 1.0
         if self.printed:
-            # x goes where μ̂ < max μ̂ − 4Δ_r: half of that for each of the two.
-            return np.full_like(norms, 2.0 * (self.slope * reach + noisy * self.square * reach**2))
+            return np.full_like(spans, 4.0 * (self.slope * reach + noisy * self.square * reach**2))
         level = math.log(4.0 * self.pairs * epoch * (epoch + 1) / self.failure)
-        variance = np.maximum(norms**2 - self.tau * squares, 0.0)
+        norms = np.sqrt(spans)
+        variance = np.maximum(spans - self.tau * squares, 0.0)
         data = self.bound * (np.sqrt(2.0 * level * variance) + 2.0 / 3.0 * level * norms * reach)
         bias = self.tau * self.norm * np.sqrt(squares)
         noise = noisy * scale * reach * norms * math.sqrt(2.0 * level)

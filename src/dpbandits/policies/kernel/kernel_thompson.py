@@ -73,13 +73,18 @@ def pause(public: Public, secret: Secret, noise: Any) -> None:
     location = np.einsum("wm,w->m", public.features.rows, secret.sums)
     released = noise.normal(location, public.scale)
     secret.sums[:] = 0.0
-    end_epoch(public, released, public.scale**2, noise)
+    end_epoch(public, released, public.scale**2, known_shares(public), noise)
 
 
-def end_epoch(public: Any, released: Array, variance: float, noise: Any) -> None:
+def known_shares(public: Any) -> Array:
+    """How often each pair is played in this epoch, on average."""
+    return shares_of(public.table, public.posterior.weights)
+
+
+def end_epoch(public: Any, released: Array, variance: float, shares: Array, noise: Any) -> None:
     """What an epoch's release, with so much noise in each coordinate, makes of posterior and table."""
     held, rows, length = public.posterior, public.features.rows, int(public.length[0])
-    z = design(rows, shares_of(public.table, held.weights), length)
+    z = design(rows, shares, length)
     held.precision[...], held.evidence[...] = absorb(
         held.precision, held.evidence, z, released, held.bound, variance
     )

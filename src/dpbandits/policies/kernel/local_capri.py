@@ -26,7 +26,7 @@ class Public(NamedTuple):
     table: Array  # cumulative, uniform over the active ones
     maps: Array  # (|W|, m) u(w) / reach
     reach: Array  # (1,) max |u(w)| over the active pairs of all contexts
-    width: Array  # (contexts, actions)
+    width: Array  # (contexts, actions, actions)
     weights: Array  # κ
     features: Features
     widths: Widths

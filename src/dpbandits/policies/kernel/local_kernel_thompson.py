@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret, verb
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
-from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch
+from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch, known_shares
 from dpbandits.policies.local import LocalPolicy
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
@@ -55,7 +55,8 @@ def receive(public: Public, message: tuple[Array]) -> None:
 @verb
 def pause(public: Public, secret: NoSecret, noise: Any) -> None:
     """The posterior of all messages, and the next table."""
-    end_epoch(public, public.total.copy(), int(public.length[0]) * public.scale**2, noise)
+    variance = int(public.length[0]) * public.scale**2
+    end_epoch(public, public.total.copy(), variance, known_shares(public), noise)
     public.total[:] = 0.0
 
 

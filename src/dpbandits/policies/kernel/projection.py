@@ -18,13 +18,23 @@ _CUT = 1e-12
 
 
 def whitened(rows: Any, z: Any, tau: float) -> tuple[Any, Any]:
-    """(u, s) for every pair: u = L⁻¹φ, (|W|, m), and s = |(Z + τI)⁻¹φ|², (|W|,)."""
+    """(u, s) for every pair, (|W|, m) each: u = L⁻¹φ and s = (Z + τI)⁻¹φ."""
     xp = array_namespace(rows, z)
     # Cholesky's L is unique, so the noise is always drawn in the same coordinates.
     root = xp.linalg.cholesky(z + tau * xp.eye(z.shape[0], dtype=z.dtype))
     maps = xp.linalg.solve(root, xp.matrix_transpose(rows))
     back = xp.linalg.solve(xp.matrix_transpose(root), maps)
-    return xp.matrix_transpose(maps), xp.sum(back**2, axis=0)
+    return xp.matrix_transpose(maps), xp.matrix_transpose(back)
+
+
+def differences(vectors: Any, contexts: int) -> Any:
+    """|v(c, x) − v(c, x')|² for all actions of each context, (contexts, actions, actions)."""
+    xp = array_namespace(vectors)
+    blocks = xp.reshape(vectors, (contexts, -1, vectors.shape[1]))
+    products = xp.matmul(blocks, xp.matrix_transpose(blocks))
+    squares = xp.sum(blocks**2, axis=2)
+    found = squares[:, :, None] + squares[:, None, :] - 2.0 * products
+    return xp.where(found > 0.0, found, xp.zeros_like(found))
 
 
 def projector(rows: Any, drawn: Any) -> Any:
@@ -54,9 +64,9 @@ def estimate(maps: Any, released: Any) -> Any:
 def keep(active: Any, values: Any, widths: Any) -> Any:
     """The active actions of each context (contexts, actions) that may still be the best.
 
-    One goes if its upper end is below the lower end of another: value + width < max (value − width).
+    x goes if some active x' is better by more than the width of their difference, widths[c, x, x'].
     """
     xp = array_namespace(active, values, widths)
-    lower = xp.where(active, values - widths, -xp.inf)
-    best = xp.max(lower, axis=1, keepdims=True)
-    return xp.logical_and(active, values + widths >= best)
+    ahead = values[:, None, :] - values[:, :, None] - widths  # by how much x' is ahead of x for sure
+    ahead = xp.where(active[:, None, :], ahead, xp.zeros_like(ahead))
+    return xp.logical_and(active, xp.logical_not(xp.any(ahead > 0.0, axis=2)))
