@@ -42,7 +42,8 @@ def projector(rows: Any, drawn: Any) -> Any:
     xp = array_namespace(rows, drawn)
     kept = rows[drawn > 0]
     values, vectors = xp.linalg.eigh(xp.matmul(xp.matrix_transpose(kept), kept))
-    basis = vectors[:, values > _CUT * float(xp.max(values))]
+    (found,) = xp.nonzero(values > _CUT * xp.max(values))
+    basis = xp.take(vectors, found, axis=1)
     return xp.matmul(basis, xp.matrix_transpose(basis))
 
 
