@@ -95,7 +95,7 @@ def test_the_printed_sensitivity_set_costs_too_much_where_a_context_never_comes(
 
 
 def test_broken_kernel_policies_are_caught_by_the_replay() -> None:
-    assert BROKEN_KERNELS == (SupportOnly, RealisedDesign)
+    assert (SupportOnly, RealisedDesign) == BROKEN_KERNELS
     support, realised = (replay(kind(privacy=dpb.GaussianDP(1.0))) for kind in BROKEN_KERNELS)
     assert support.failure is None and support.cost > 1.01
     assert "public state differs" in str(realised.failure)
@@ -151,13 +151,17 @@ def test_the_posterior_is_the_textbooks_where_everything_is_known() -> None:
     """One release, without noise, of one pair played n times: the mean of n rewards, shrunk."""
     rows, shares = np.eye(2), np.array([1.0, 0.0])
     z = posterior.design(rows, shares, 50)
-    precision, evidence = posterior.absorb(np.eye(2) / 0.1, np.zeros(2), z, np.array([20.0, 0.0]), 1.0, 9.0)
+    precision, evidence = posterior.absorb(
+        np.eye(2) / 0.1, np.zeros(2), z, np.array([20.0, 0.0]), 1.0, 9.0
+    )
     # A measurement 20 of 50θ with variance 50 + 9, prior variance 0.1.
     mean, variance = np.linalg.solve(precision, evidence), np.linalg.inv(precision)
     weight = 50.0**2 / 59.0
     assert mean == pytest.approx([weight * (20.0 / 50.0) / (weight + 10.0), 0.0])
     assert variance.diagonal() == pytest.approx([1.0 / (weight + 10.0), 0.1])
-    drawn = posterior.samples(precision, evidence, np.random.default_rng(1).normal(size=(2, 200_000)), 1.0)
+    drawn = posterior.samples(
+        precision, evidence, np.random.default_rng(1).normal(size=(2, 200_000)), 1.0
+    )
     assert np.cov(drawn) == pytest.approx(variance, abs=5 * 0.1 * math.sqrt(2 / 200_000))
 
 
@@ -244,9 +248,7 @@ def test_a_report_costs_the_declared_budget_over_everybody(policy: Any, seed: in
     problem = random_problem(seed)
     state = policy.start(problem, seed=1)._public
     report, bound = implementation("report", type(state)), problem.max_reward
-    people = list(
-        product(range(len(problem.contexts)), range(len(problem.actions)), (-bound, bound))
-    )
+    people = list(product(range(len(problem.contexts)), range(len(problem.actions)), (-bound, bound)))
     recorded = RecordingNoise(np.random.default_rng(1), Steer())
     sent = report(copy.deepcopy(state), *people[0], recorded)[0].tobytes()
     draws = []

@@ -134,7 +134,10 @@ def test_bad_kernels_are_refused_in_one_sentence() -> None:
         (lambda: dpb.Polynomial(2, -1.0), "offset"),
         (lambda: dpb.Linear(on="both"), "on"),
         (lambda: dpb.Linear() + 1, "expected a kernel"),
-        (lambda: dpb.KernelContexts(dpb.Linear(), ((0.0,),), ((0.0,),)).features(), "is 0 or not finite"),
+        (
+            lambda: dpb.KernelContexts(dpb.Linear(), ((0.0,),), ((0.0,),)).features(),
+            "is 0 or not finite",
+        ),
     ):
         with pytest.raises(InvalidInput, match=said):
             make()

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import BetaThompson, NoiseAwareIMED
+from dpbandits.policies.kernel import Capri, KernelThompson, KernelUCB
+from dpbandits.policies.kernel.outlook import LITTLE, learnable_share, short_horizon
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.problems import Arms, Problem
+from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems import Arms, KernelContexts, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +23,25 @@ class Recommendation:
         return f"{type(self.policy).__name__}: {self.reason}"
 
 
-def recommend(problem: Problem, privacy: Budget) -> Recommendation:
+def recommend(
+    problem: Problem,
+    privacy: Budget,
+    *,
+    trust: Trust | None = None,
+    kind: type[Policy] | None = None,
+) -> Recommendation:
     """The policy to use on this problem at this budget.
+
+    `trust` is LOCAL where nobody may hold raw data. With a `kind`, the settings to use it with.
 
     >>> from dpbandits.privacy.budgets import PureDP
     >>> print(recommend(Arms(5), PureDP(1.0)))
     NoiseAwareIMED: it has the lowest regret at equal privacy over the instances of arms-leaderboard, ...
     """
+    if isinstance(problem, KernelContexts):
+        return _for_kernels(problem, privacy, "local" if trust is Trust.LOCAL else "joint", kind)
+    if trust is Trust.LOCAL or kind is not None:
+        raise InvalidInput(f"there is no such recommendation for {problem!r} yet")
     if isinstance(problem, Arms):
         return _for_arms(problem, privacy)
     raise InvalidInput(f"there is no recommendation for {problem!r} yet")
@@ -47,4 +62,31 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
             f" At this budget one try of each arm takes {tries:,} of {problem.horizon:,} rounds, so "
             "expect little better than uniform play; fewer arms, more rounds or a larger budget help."
         )
+    return Recommendation(policy=policy, reason=reason)
+
+
+def _for_kernels(
+    problem: KernelContexts, privacy: Budget, trust: str, kind: type[Policy] | None
+) -> Recommendation:
+    if kind not in (None, KernelThompson, Capri):
+        raise InvalidInput(f"there is no recommendation for {kind!r} on {type(problem).__name__} yet")
+    if isinstance(privacy, NonPrivate) and kind is None:
+        reason = "without privacy it is the standard, and about as good as anything here."
+        return Recommendation(policy=KernelUCB(), reason=reason)
+    if kind is Capri:
+        policy: Policy = Capri(privacy=privacy, trust=trust, width=0.25)
+        reason = (
+            "a quarter of the valid widths, which are heuristic then, has a fraction of their regret in "
+            "kernel-leaderboard; privacy is the same."
+        )
+    else:
+        policy = KernelThompson(privacy=privacy, trust=trust)
+        reason = (
+            "it has the lowest regret at equal privacy in kernel-leaderboard, for any number of rounds."
+        )
+    if trust == "local" and problem.horizon is not None:
+        share = learnable_share(problem, privacy, problem.horizon, local=True)
+        if share < LITTLE:
+            said = short_horizon(problem, privacy, share)
+            reason += f" But {said}."
     return Recommendation(policy=policy, reason=reason)

@@ -24,7 +24,9 @@ from dpbandits.engine.cache import cache_home
 from dpbandits.environments import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
+from dpbandits.policies.kernel.outlook import LITTLE, expected_cost, learnable_share, short_horizon
 from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.problems import KernelContexts
 from dpbandits.reports.html import Page
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.trace import describe
@@ -37,7 +39,11 @@ def compare(
         "Without any: all that accept the budget and trust the server.",
     ),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
-    env: str = typer.Option("bernoulli", help="bernoulli or exponential"),
+    env: str = typer.Option(
+        "bernoulli",
+        help="Arms: bernoulli, exponential. Kernel bandits, 20 contexts and 20 actions: "
+        "squared-exponential, matern.",
+    ),
     means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
     rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),
     rounds: str = typer.Option("1e5", help="Rounds of each run."),
@@ -56,6 +62,9 @@ def compare(
     chosen = _chosen(policies or [], wanted, world, twins)
     length = whole(rounds, "rounds")
     checks.integer(least=1, rounds=length, runs=runs)
+    problem = world.problem(length)
+    if isinstance(problem, KernelContexts) and not as_json:
+        console().print(_outlook(problem, chosen, length), style="dim")
     with stoppable("finished runs are kept"):
         trace = simulate(
             chosen,
@@ -77,6 +86,18 @@ def compare(
     for path in _write(trace, rows, sentences, report, plot, save):
         if not as_json:
             console().print(f"written: {path}", style="dim")
+
+
+def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) -> str:
+    """What the runs will take, and a word where a local policy has too few rounds."""
+    locals_ = [one for one in chosen.values() if isinstance(one, LocalPolicy)]
+    private = next((one for one in locals_ if not isinstance(one.privacy, NonPrivate)), None)
+    said = f"{expected_cost(problem, rounds, local=bool(locals_))}, at most"
+    if private is not None:
+        share = learnable_share(problem, private.privacy, rounds, local=True)
+        if share < LITTLE:
+            said += f"; note: {short_horizon(problem, private.privacy, share)}"
+    return said
 
 
 def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -> dict[str, Policy]:

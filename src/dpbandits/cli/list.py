@@ -12,7 +12,7 @@ def row(name: str, kind: type[Policy]) -> dict[str, Any]:
         "policy": name,
         "problem": kind.problem_kind.__name__,
         "privacy": [budget.symbol for budget in kind.accepts],
-        "trust": "local" if issubclass(kind, LocalPolicy) else "central",
+        "trust": "local" if issubclass(kind, LocalPolicy) else getattr(kind, "trust", "central"),
         "horizon": "needed" if kind.needs_horizon else "any",
         "guarantee": kind.status,
         "paper": kind.paper,

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from dpbandits import checks
-from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
+from dpbandits.environments import BernoulliArms, Environment, KernelWorld, TruncatedExponentialArms
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy, policy_named
 from dpbandits.privacy.budgets import (
@@ -25,6 +25,7 @@ _BUDGETS: dict[tuple[str, ...], type[Budget]] = {
     ("rho",): ZeroConcentratedDP,
     ("order", "divergence"): RenyiDP,
 }
+ENVIRONMENTS = ("bernoulli", "exponential", "squared-exponential", "matern")
 FIVE_ARMS = ".75,.625,.5,.375,.25"
 
 
@@ -62,9 +63,11 @@ def budget(text: str) -> Budget:
 
 def environment(kind: str, means: str, rates: str) -> Environment:
     """The world named on the command line."""
-    checks.known("environment", kind, ("bernoulli", "exponential"))
-    if kind == "exponential" and means != FIVE_ARMS:
-        raise InvalidInput("exponential arms have --rates, not --means")
+    checks.known("environment", kind, ENVIRONMENTS)
+    if kind != "bernoulli" and means != FIVE_ARMS:
+        raise InvalidInput(f"--means are for bernoulli arms, not for --env {kind}")
+    if kind in ("squared-exponential", "matern"):
+        return KernelWorld.standard(kind)
     if kind == "bernoulli":
         return BernoulliArms(numbers(means, "means"))
     return TruncatedExponentialArms(numbers(rates, "rates"))

@@ -45,8 +45,8 @@ class KernelWorld(Environment):
         checks.integer(least=1, centres=self.centres)
         if (largest := float(np.max(np.abs(self.means())))) > self.max_reward * (1.0 + 1e-9):
             raise InvalidInput(
-                f"rewards of ±{self.max_reward:g} cannot have means up to {largest:g}: expected a smaller "
-                f"norm than {self.norm:g}"
+                f"rewards of ±{self.max_reward:g} cannot have means up to {largest:g}: "
+                f"expected a smaller norm than {self.norm:g}"
             )
 
     @classmethod
@@ -82,7 +82,9 @@ class KernelWorld(Environment):
     def world(self) -> "KernelWorldState":
         """The means, the best of each context, and how contexts come."""
         means = self.means()
-        return KernelWorldState(means, means.max(axis=1), np.cumsum(self._true_weights()), self.max_reward)
+        return KernelWorldState(
+            means, means.max(axis=1), np.cumsum(self._true_weights()), self.max_reward
+        )
 
     def uniform_regret(self) -> float:
         """On average over contexts, the best mean minus the average mean."""

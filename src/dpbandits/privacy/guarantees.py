@@ -62,7 +62,8 @@ class Guarantee:
 
     def short(self) -> str:
         """The budget for a table; one that hides next to nothing is said to be none."""
-        if self.is_private and self.budget.epsilon_for(1e-6) > 100.0:
+        delta = max(1e-6, getattr(self.budget, "delta", 0.0))
+        if self.is_private and self.budget.epsilon_for(delta) > 100.0:
             return f"none ({self.budget})"
         return str(self.budget) if self.is_private else "none"
 

@@ -24,9 +24,9 @@ class KernelContexts(Problem):
     """A person comes with one of the `contexts`; each of the `actions` may be chosen for her.
 
     Both are points (numbers, or tuples of numbers), declared beforehand and public; which context is
-    hers is not, nor is her reward, which is clipped to ±`max_reward` before it is stored. The mean reward
-    is a function of the pair from the kernel's space, of norm at most `max_norm` (`max_reward` unless
-    said otherwise), which matters for regret only.
+    hers is not, nor is her reward, which is clipped to ±`max_reward` before it is stored. The mean
+    reward is a function of the pair from the kernel's space, of norm at most `max_norm` (`max_reward`
+    unless said otherwise), which matters for regret only.
 
     `weights` says how often each context comes (equally often unless said otherwise). It is part of the
     noise and of every estimate, and **must be public knowledge: not made of people whom the guarantee is
@@ -155,7 +155,10 @@ class Features(NamedTuple):
     radius: float  # max |φ(w)|
     error: float  # max k(w, w) − |φ(w)|²
 
-    from_recipe = True  # not sent: everybody has it from the problem
+    @property
+    def from_recipe(self) -> bool:
+        """Not sent to anybody: everybody has it from the problem."""
+        return True
 
 
 @functools.lru_cache(maxsize=32)
@@ -174,9 +177,7 @@ def _features(kernel: Kernel, contexts: Points, actions: Points, limit: int) -> 
     return Features(rows, radius, error)
 
 
-def pivoted_cholesky(
-    column: Callable[[int], Array], diagonal: Array, limit: int
-) -> tuple[Array, float]:
+def pivoted_cholesky(column: Callable[[int], Array], diagonal: Array, limit: int) -> tuple[Array, float]:
     """(F, e) with F Fᵀ = K up to a positive semi-definite rest whose diagonal is at most e.
 
     Takes the worst represented pair next, until the rest is next to nothing or `limit` features are

@@ -25,7 +25,7 @@ class Kernel(Recipe):
 
     @abstractmethod
     def between(self, left: Array, right: Array, split: int) -> Array:
-        """k of every row of `left` with every row of `right`.
+        """K of every row of `left` with every row of `right`.
 
         A row holds the coordinates of a context, then from `split` on those of an action.
         """
@@ -129,10 +129,10 @@ class Linear(_OnCoordinates):
 
     def diagonal(self, points: Array, split: int) -> Array:
         """|w|²."""
-        return np.sum(self._seen(points, split) ** 2, axis=1)
+        return np.asarray(np.sum(self._seen(points, split) ** 2, axis=1))
 
     def _of(self, left: Array, right: Array) -> Array:
-        return np.einsum("id,jd->ij", left, right)
+        return np.asarray(np.einsum("id,jd->ij", left, right))
 
 
 @dataclass(frozen=True)

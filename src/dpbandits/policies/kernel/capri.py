@@ -123,8 +123,8 @@ class Capri(Policy):
     r"""Play every action that may still be the best equally often; after each epoch, drop some.
 
     **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
-    ±B, κ are the declared weights of the contexts. Epoch r of T_r = 2^{r−1} T_1 rounds plays in context c
-    any of the active actions X_r(c), all at first. With the design Z = T_r Σ_w κ(c)/|X_r(c)|·φφᵀ,
+    ±B, κ are the declared weights of the contexts. Epoch r of T_r = 2^{r−1} T_1 rounds plays in context
+    c any of the active actions X_r(c), all at first. With the design Z = T_r Σ_w κ(c)/|X_r(c)|·φφᵀ,
     LLᵀ = Z + τI and u(w) = L⁻¹φ(w), its end releases
 
         g = Σ u(w_t) y_t + N(0, σ₀² I),    σ₀ = 2B·max|u(w)|/μ over all c and x ∈ X_r(c),
@@ -134,24 +134,25 @@ class Capri(Policy):
     public random copies of the epoch's pairs, as printed, where the default uses their known
     expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with `confidence="paper"`.
 
-    With `confidence="calibrated"`, for the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b = |(Z+τI)⁻¹d|
-    and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
+    With `confidence="calibrated"`, for the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b =
+    |(Z+τI)⁻¹d| and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
 
         width(x, x') = `width`·(B√(2ℓ(q² − τb²)) + ⅔ℓB·q·max|u| + τb‖f‖ + σ₀q√(2ℓ)):
 
-    Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all of
-    them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most the
-    problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
+    Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all
+    of them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most
+    the problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
     `confidence="paper"` drops x where μ̂ is 4Δ_r behind, as printed in (7), with β and, because the β₁ of
     (7) is too small, both constants of Lemma 6.6: nothing is ever dropped below about 10⁸ rounds.
 
-    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is in
-    one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
+    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
+    in one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
     maximum is over every context: the printed one, over contexts that come by κ, would not
     protect somebody whose context is not among them. κ, epochs' ends and, given earlier releases,
     X_r, Z and u do not depend on her; later epochs see her only through g, so each epoch has the whole
-    budget and the actions of all others are μ-GDP, for any number of rounds. `calibration="paper"` has the
-    printed σ₀, which divides (ε, δ) by ln T, and reports the much stronger guarantee it really gives.
+    budget and the actions of all others are μ-GDP, for any number of rounds. `calibration="paper"` has
+    the printed σ₀, which divides (ε, δ) by ln T, and reports the much stronger guarantee it really
+    gives.
 
     **Regret.** Õ(√(γ_T T) + γ_T/ε) in the paper, with constants that keep it at uniform play in
     practice; `capri-regret` measures it.
@@ -171,7 +172,7 @@ class Capri(Policy):
     confidence: str = "calibrated"
     width: float = 1.0
     failure: float = 0.1
-    tau: float = 1.0
+    tau: float = 10.0
     design: str = "known"
     calibration: str = "exact"
 
@@ -199,7 +200,9 @@ class Capri(Policy):
         super().check(problem)
         if "paper" in (self.confidence, self.calibration):
             if problem.horizon is None:
-                raise InvalidInput("the paper's constants need the horizon: KernelContexts(..., horizon=…)")
+                raise InvalidInput(
+                    "the paper's constants need the horizon: KernelContexts(..., horizon=…)"
+                )
             if not isinstance(self.privacy, ApproxDP):
                 raise InvalidInput("the paper's constants are for an (ε, δ) budget, ApproxDP(1.0, 1e-5)")
 

@@ -112,8 +112,8 @@ class KernelThompson(Policy):
     share of `draws` vectors from N(mean, `spread`² P⁻¹) for which x is best in c. Epochs grow by
     `growth` from `first_epoch` (unless given, 100 or 100/μ rounds, whichever is more).
 
-    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is in
-    one epoch, in one term φy of norm at most B·max|φ| over *all* pairs, so b̃_r moves by at most
+    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
+    in one epoch, in one term φy of norm at most B·max|φ| over *all* pairs, so b̃_r moves by at most
     2B·max|φ|: μ-GDP. κ, the epochs' ends and, given earlier releases, π_r and Z_r do not depend on
     her; later epochs see her only through b̃_r. So the actions of all others are μ-GDP, for any number
     of rounds. Her own action is shown to nobody else. Z_r made of realised counts, or κ made of users,
@@ -179,7 +179,7 @@ class KernelThompson(Policy):
         return max(100, math.ceil(gaussian_scale(100.0, self.privacy)))
 
     def _scale(self, problem: KernelContexts, features: Features) -> float:
-        """n."""
+        """N."""
         return gaussian_scale(2.0 * problem.max_reward * features.radius, self.privacy)
 
     def _prior(self, problem: KernelContexts, features: Features) -> Posterior:
@@ -195,7 +195,7 @@ class KernelThompson(Policy):
         )
 
     def small(self) -> Policy:
-        """Epochs that end at rounds 7, 18, 35, …"""
+        """Epochs that end at rounds 7, 18 and 35."""
         return replace(self, first_epoch=7, growth=1.5, draws=5)
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:

@@ -105,8 +105,8 @@ class KernelUCB(Policy):
 
         argmax_x  m(c, x) + `width`·s(c, x)·√ln(t + 1),
 
-    ties at random. A pair's new rewards enter the posterior when they number `delay` times those already in
-    it, so that its cost does not grow with the number of rounds (0: all at once).
+    ties at random. A pair's new rewards enter the posterior when they number `delay` times those already
+    in it, so that its cost does not grow with the number of rounds (0: all at once).
 
     **Guarantee.** None: contexts and rewards decide as they are.
 

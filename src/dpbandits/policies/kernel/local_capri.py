@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine.streams import Seed
 from dpbandits.policies.kernel.capri import Capri, eliminate, open_epoch
 from dpbandits.policies.kernel.confidence import Widths
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
-from dpbandits.policies.local import LocalPolicy
+from dpbandits.policies.kernel.outlook import warn_if_short
+from dpbandits.policies.local import LocalPolicy, Server
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
@@ -107,9 +109,17 @@ class LocalCapri(LocalPolicy, Capri):
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Every action active; the first pause opens the first epoch."""
-        public, _ = Capri.begin(self, problem)
+        public: Any = Capri.begin(self, problem)[0]
         size = public.features.rows.shape[1]
-        return Public(*public, total=np.zeros(size), message=np.zeros(size)), NoSecret()
+        return Public._make((*public, np.zeros(size), np.zeros(size))), NoSecret()
+
+    def start(  # type: ignore[override]
+        self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None
+    ) -> Server:
+        """A server; warns where the horizon is too short for the budget."""
+        server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
+        warn_if_short(problem, self.privacy)
+        return server
 
     def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine.streams import Seed
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch, known_shares
-from dpbandits.policies.local import LocalPolicy
+from dpbandits.policies.kernel.outlook import warn_if_short
+from dpbandits.policies.local import LocalPolicy, Server
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
@@ -77,10 +79,11 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
     server broadcasts: features, bound and noise are her own, and the table only says how she chooses.
 
     **Regret.** No bound is proved. Noise grows with √T_r here, so that at ε = 1 some 10⁵ rounds are
-    needed before much is learned; `useful_share` tells beforehand, and `start` warns.
+    needed before much is learned; `start` warns where the declared horizon is too short.
 
     >>> from dpbandits.privacy.budgets import GaussianDP
-    >>> policy, problem = KernelThompson(privacy=GaussianDP(1.0), trust="local"), KernelContexts.example(None)
+    >>> policy = KernelThompson(privacy=GaussianDP(1.0), trust="local")
+    >>> problem = KernelContexts.example(None)
     >>> server = policy.start(problem)
     >>> person = policy.person(problem, server.broadcast())
     >>> action = person.select(1)
@@ -91,9 +94,17 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Uniform play, nothing known."""
-        public, _ = KernelThompson.begin(self, problem)
+        public: Any = KernelThompson.begin(self, problem)[0]
         size = public.features.rows.shape[1]
-        return Public(*public, total=np.zeros(size), message=np.zeros(size)), NoSecret()
+        return Public._make((*public, np.zeros(size), np.zeros(size))), NoSecret()
+
+    def start(  # type: ignore[override]
+        self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None
+    ) -> Server:
+        """A server; warns where the horizon is too short for the budget."""
+        server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
+        warn_if_short(problem, self.privacy)
+        return server
 
     def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""

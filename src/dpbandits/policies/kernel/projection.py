@@ -5,8 +5,8 @@ reward is φ(w)ᵀΠ(ΠZΠ + τI)⁻¹Π Σφy. For any L with LLᵀ = ΠZΠ + �
 u(w) = L⁻¹Πφ(w), and a person moves Σuy by at most 2B·max|u|: that is the map to calibrate noise to.
 
 In the paper Z is made of R, a copy of the data's pairs, and Π of another copy S; with
-M = K_SR K_RS + τK_SS this is k_S(w)ᵀ M⁻¹ K_SW y, without having to invert M, which is singular as soon as a
-pair is drawn twice: repeated pairs of S change nothing, those of R are counted.
+M = K_SR K_RS + τK_SS this is k_S(w)ᵀ M⁻¹ K_SW y, without having to invert M, which is singular as soon
+as a pair is drawn twice: repeated pairs of S change nothing, those of R are counted.
 """
 
 from typing import Any
