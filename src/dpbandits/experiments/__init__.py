@@ -4,12 +4,19 @@ To add a paper: one file with a tuple FIGURES, and its name below.
 """
 
 from dpbandits import checks
-from dpbandits.experiments import arms_leaderboard, mishra_2015, ou_2024
+from dpbandits.experiments import (
+    arms_leaderboard,
+    capri,
+    capri_cost,
+    kernel_leaderboard,
+    mishra_2015,
+    ou_2024,
+)
 from dpbandits.experiments.figure import Claim, Figure, Result, Simulation
 
 __all__ = ["FIGURES", "Claim", "Figure", "Result", "Simulation", "figure_named"]
 
-PAPERS = (ou_2024, mishra_2015, arms_leaderboard)
+PAPERS = (ou_2024, mishra_2015, arms_leaderboard, capri, capri_cost, kernel_leaderboard)
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
 
 

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from dpbandits.errors import NotComparable, NotImplied
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, rounded_up
+from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate, rounded_up
 
 
 class Unit(Enum):
@@ -62,7 +62,7 @@ class Guarantee:
 
     def short(self) -> str:
         """The budget for a table; one that hides next to nothing is said to be none."""
-        delta = max(1e-6, getattr(self.budget, "delta", 0.0))
+        delta = self.budget.delta if isinstance(self.budget, ApproxDP) else 1e-6
         if self.is_private and self.budget.epsilon_for(delta) > 100.0:
             return f"none ({self.budget})"
         return str(self.budget) if self.is_private else "none"

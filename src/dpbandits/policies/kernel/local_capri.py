@@ -2,7 +2,7 @@ r"""CAPRI in the local model (Pavlovic, Salgia & Zhao): people add the noise the
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +105,7 @@ class LocalCapri(LocalPolicy, Capri):
     """
 
     trust: str = "local"
-    paper: ClassVar[str] = "Pavlovic, Salgia & Zhao, Algorithm 1"
+    tau: float = 1000.0  # more noise, more regularisation
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Every action active; the first pause opens the first epoch."""
