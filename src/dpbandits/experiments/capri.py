@@ -18,7 +18,7 @@ from dpbandits.policies.kernel import Capri, KernelThompson, KernelUCB
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
 from dpbandits.recommend import recommend
-from dpbandits.reports.figures import COLOURS, new_figure
+from dpbandits.reports.figures import COLOURS, log_axes, new_figure
 from dpbandits.simulation import Trace
 
 PAPER = "Pavlovic, Salgia & Zhao"
@@ -133,7 +133,8 @@ class CapriRegret(Figure):
                     curve = shares(traces, kernel, name)
                     axes.plot(rounds[seen], curve[seen], ":", color=colour, label=name)
             axes.axhline(1.0, color="#cccccc", linewidth=0.8)
-            axes.set(xscale="log", yscale="log", title=f"{kernel}, {trust}")
+            axes.set_title(f"{kernel}, {trust}")
+            log_axes(axes, percent=True)
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
         for axes in panels[3:]:
@@ -222,7 +223,7 @@ class CapriScaling(Figure):
     _EPSILONS: ClassVar = (0.1, 0.3, 1.0, 3.0, 10.0)
     _LENGTHS: ClassVar = (1.0, 0.6, 0.4, 0.25, 0.15)
     _ROUNDS: ClassVar = {Scale.quick: 30_000, Scale.paper: 300_000}
-    _FUNCTIONS: ClassVar = {Scale.quick: 2, Scale.paper: 8}
+    _FUNCTIONS: ClassVar = {Scale.quick: 4, Scale.paper: 16}
 
     def describe_scale(self, scale: Scale) -> str:
         """Rounds and functions."""
@@ -302,9 +303,10 @@ class CapriScaling(Figure):
                 axes.plot(x, y, "-", color=colour, label=label)
                 axes.plot(x[kept], y[kept], "o", color=colour)
                 axes.plot(x[~kept], y[~kept], "o", color=colour, markerfacecolor="white")
-                axes.set(xscale="log", yscale="log", xlabel=name)
-        panels[0].set_ylabel("regret")
+                axes.set_xlabel(name)
+        panels[0].set_ylabel("regret (hollow: above half of uniform play)")
         for axes in panels:
+            log_axes(axes)
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
             axes.legend(frameon=False)
@@ -385,9 +387,9 @@ class CapriMisspecified(Figure):
         figure, (axes,) = new_figure(width=6.0, height=4.0)
         for colour, policy in zip(COLOURS, ("thompson", "capri"), strict=False):
             axes.plot(self._SHARES, self._ends(traces, policy), "o-", color=colour, label=policy)
-        axes.axhline(1.0, color="#cccccc", linewidth=0.8)
         axes.set(xlabel="u: wrong share of the declared weights", ylabel="regret / uniform play")
-        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.0)
+        axes.yaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)

@@ -18,7 +18,7 @@ from dpbandits.policies.kernel import Capri
 from dpbandits.policies.kernel.outlook import expected_cost
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
-from dpbandits.reports.figures import COLOURS, new_figure
+from dpbandits.reports.figures import COLOURS, log_axes, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.simulation.run import play
 
@@ -65,9 +65,10 @@ class CapriCost(Figure):
                     ]
                     x, y = ([row[name] for row in rows] for name in (axis, "seconds"))
                     axes.plot(x, y, stroke, color=colour, label=f"{policy}, {kind}")
-                axes.set(xscale="log", yscale="log", xlabel=axis)
+                axes.set_xlabel(axis)
         panels[0].set_ylabel("seconds a run")
         for axes in panels:
+            log_axes(axes)
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
         panels[0].legend(frameon=False, fontsize="small")

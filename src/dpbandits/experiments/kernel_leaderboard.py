@@ -89,6 +89,7 @@ class KernelLeaderboard(Figure):
                 axes.plot(points, [place] * len(points), "o", color=COLOURS[1], markersize=4)
             axes.set_yticks(range(len(self.policies())), list(reversed(self.policies())))
             axes.set(xscale="log", title=kernel, xlabel="regret / uniform play (points: functions)")
+            axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(alpha=0.25, axis="x")
         panels[1].set_yticklabels([])
