@@ -72,6 +72,10 @@ def shares(traces: Mapping[str, Trace], prefix: str, policy: str) -> NDArray[np.
     return np.asarray(mine / uniform)
 
 
+def _functions(count: int) -> str:
+    return f"{count} function{'s'[: count != 1]}"
+
+
 class CapriRegret(Figure):
     """Regret in both models, at three budgets, with three kernels."""
 
@@ -81,6 +85,7 @@ class CapriRegret(Figure):
     )
     paper: ClassVar[str] = PAPER
     minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
     notes: ClassVar[tuple[str, ...]] = (
         "All at δ = 10⁻⁵, one run on each function. `Capri` is shown with the dial that `recommend` "
         "sets (a quarter of the valid widths). As printed it stays at uniform play: Δ_r is in the "
@@ -89,13 +94,12 @@ class CapriRegret(Figure):
     )
     _EPSILONS: ClassVar = (0.5, 1.0, 5.0)
     _ROUNDS: ClassVar = {Scale.quick: 100_000, Scale.paper: 1_000_000}
-    _FUNCTIONS: ClassVar = {Scale.quick: 1, Scale.paper: 8}
+    _FUNCTIONS: ClassVar = {Scale.quick: 1, Scale.paper: 4}
 
     def describe_scale(self, scale: Scale) -> str:
         """Rounds and functions."""
-        return (
-            f"T = {self._ROUNDS[scale]:,}, 20 contexts × 20 actions, {self._FUNCTIONS[scale]} functions"
-        )
+        functions = _functions(self._FUNCTIONS[scale])
+        return f"T = {self._ROUNDS[scale]:,}, 20 contexts × 20 actions, {functions}"
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """Every kernel and function."""
@@ -213,6 +217,8 @@ class CapriScaling(Figure):
     name: ClassVar[str] = "capri-scaling"
     title: ClassVar[str] = "Regret against 1/ε and against γ_T"
     paper: ClassVar[str] = f"{PAPER}, Theorem 4.1"
+    minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
     notes: ClassVar[tuple[str, ...]] = (
         "γ_T = ½ ln det(I + K T/|W|), the information gain of playing every pair equally often; it "
         "is varied by the length scale of the squared exponential kernel, at ε = 1. Slopes are of "
@@ -223,11 +229,11 @@ class CapriScaling(Figure):
     _EPSILONS: ClassVar = (0.1, 0.3, 1.0, 3.0, 10.0)
     _LENGTHS: ClassVar = (1.0, 0.6, 0.4, 0.25, 0.15)
     _ROUNDS: ClassVar = {Scale.quick: 30_000, Scale.paper: 300_000}
-    _FUNCTIONS: ClassVar = {Scale.quick: 4, Scale.paper: 16}
+    _FUNCTIONS: ClassVar = {Scale.quick: 4, Scale.paper: 8}
 
     def describe_scale(self, scale: Scale) -> str:
         """Rounds and functions."""
-        return f"T = {self._ROUNDS[scale]:,}, {self._FUNCTIONS[scale]} functions"
+        return f"T = {self._ROUNDS[scale]:,}, {_functions(self._FUNCTIONS[scale])}"
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """Budgets on one kernel, length scales at one budget."""
@@ -344,6 +350,8 @@ class CapriMisspecified(Figure):
     name: ClassVar[str] = "capri-misspecified"
     title: ClassVar[str] = "Regret where the declared weights of contexts are off"
     paper: ClassVar[str] = f"{PAPER}, Assumption 2.5"
+    minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
     notes: ClassVar[tuple[str, ...]] = (
         "Contexts come equally often; declared is a mixture with a share u of weights that put "
         "everything on the first quarter of them, so that the total variation between the two is "
@@ -355,7 +363,7 @@ class CapriMisspecified(Figure):
 
     def describe_scale(self, scale: Scale) -> str:
         """Rounds and functions."""
-        return f"T = {self._ROUNDS[scale]:,}, ε = 1, {self._FUNCTIONS[scale]} functions"
+        return f"T = {self._ROUNDS[scale]:,}, ε = 1, {_functions(self._FUNCTIONS[scale])}"
 
     @staticmethod
     def _declared(share: float) -> tuple[float, ...]:

@@ -29,6 +29,8 @@ class CapriCost(Figure):
     name: ClassVar[str] = "capri-cost"
     title: ClassVar[str] = "Seconds a run takes, against rounds and pairs"
     paper: ClassVar[str] = PAPER
+    minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
     notes: ClassVar[tuple[str, ...]] = (
         "Measured when the figure is made, on whatever machine and load. The paper's estimator "
         "inverts a matrix of the size of the data; with counts of pairs the cost depends on |W| "

@@ -73,6 +73,7 @@ class Figure(ABC):
     paper: ClassVar[str]
     notes: ClassVar[tuple[str, ...]] = ()
     minutes: ClassVar[bool] = False  # at paper scale; seconds otherwise
+    shown: ClassVar[Scale | None] = None  # in the docs; unless said, quick if it takes minutes
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """What must be simulated, by name; nothing for a figure of formulas."""

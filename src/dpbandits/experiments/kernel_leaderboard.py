@@ -22,6 +22,8 @@ class KernelLeaderboard(Figure):
     name: ClassVar[str] = "kernel-leaderboard"
     title: ClassVar[str] = "Regret of every kernel policy at ε = 1, δ = 10⁻⁵"
     paper: ClassVar[str] = "dpbandits"
+    minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
     notes: ClassVar[tuple[str, ...]] = (
         "20 contexts × 20 actions, length scale 0.2, one run on each function; shares are of the "
         "summed regret of uniform play. CAPRI as printed equals uniform play, because its "

@@ -132,7 +132,8 @@ class Capri(Policy):
     estimates μ̂(w) = ⟨u(w), g⟩ and drops x from X(c) where another of its actions is ahead by more than
     `width`(x, x'). This is the paper's estimator; `design="copies"` makes Z of R and projects on S, two
     public random copies of the epoch's pairs, as printed, where the default uses their known
-    expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with `confidence="paper"`.
+    expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with
+    `confidence="paper"`; τ is `tau`, 10 unless given.
 
     With `confidence="calibrated"`, for the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b =
     |(Z+τI)⁻¹d| and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
@@ -172,7 +173,7 @@ class Capri(Policy):
     confidence: str = "calibrated"
     width: float = 1.0
     failure: float = 0.1
-    tau: float = 10.0
+    tau: float | None = None
     design: str = "known"
     calibration: str = "exact"
 
@@ -192,7 +193,9 @@ class Capri(Policy):
         checks.one_of(("calibrated", "paper"), confidence=self.confidence)
         checks.one_of(("known", "copies"), design=self.design)
         checks.one_of(("exact", "paper"), calibration=self.calibration)
-        checks.positive(width=self.width, tau=self.tau)
+        checks.positive(width=self.width)
+        if self.tau is not None:
+            checks.positive(tau=self.tau)
         checks.open_unit(failure=self.failure)
 
     def check(self, problem: Any) -> None:
@@ -236,10 +239,14 @@ class Capri(Policy):
             return math.ceil(math.sqrt(problem.horizon))
         return 500
 
+    def ridge(self) -> float:
+        """τ."""
+        return 10.0 if self.tau is None else self.tau
+
     def _widths(self, problem: KernelContexts) -> Widths:
         """The numbers that widths are made of."""
         return Widths.of(
-            problem, self.privacy, self.confidence, self.width, self.failure, self.tau, self.trust
+            problem, self.privacy, self.confidence, self.width, self.failure, self.ridge(), self.trust
         )
 
     def _scale(self, problem: KernelContexts) -> float:
@@ -259,7 +266,7 @@ class Capri(Policy):
         if self.confidence == "calibrated":
             return 0
         assert isinstance(self.privacy, ApproxDP)
-        return first_useful_horizon(problem, self.privacy, self.failure, self.tau, self.trust)
+        return first_useful_horizon(problem, self.privacy, self.failure, self.ridge(), self.trust)
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself; with the printed noise, what that really gives."""

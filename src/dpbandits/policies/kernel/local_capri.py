@@ -14,6 +14,7 @@ from dpbandits.policies.kernel.confidence import Widths
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
 from dpbandits.policies.kernel.outlook import warn_if_short
 from dpbandits.policies.local import LocalPolicy, Server
+from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
@@ -86,7 +87,8 @@ class LocalCapri(LocalPolicy, Capri):
         u(c, x)·y/max|u| + N(0, (2B/μ)² I),
 
     and nothing else: the action would tell about her context. The server adds the T_r messages of an
-    epoch up and scales them back, so that the noise of the sum is √T_r times that of `Capri`. (The paper
+    epoch up and scales them back, so that the noise of the sum is √T_r times that of `Capri`; τ is
+    140/μ or 10, whichever is more, unless given. (The paper
     prints the statistic with ⁻¹ for ⁻¹ᐟ² and y_t for x_t.)
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Her
@@ -105,7 +107,6 @@ class LocalCapri(LocalPolicy, Capri):
     """
 
     trust: str = "local"
-    tau: float = 1000.0  # more noise, more regularisation
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Every action active; the first pause opens the first epoch."""
@@ -120,6 +121,12 @@ class LocalCapri(LocalPolicy, Capri):
         server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
         warn_if_short(problem, self.privacy)
         return server
+
+    def ridge(self) -> float:
+        """More noise, more regularisation."""
+        if self.tau is not None:
+            return self.tau
+        return max(10.0, gaussian_scale(140.0, self.privacy))
 
     def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""

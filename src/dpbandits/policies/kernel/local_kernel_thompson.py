@@ -1,5 +1,6 @@
 r"""Thompson sampling on a kernel's posterior, from sums that people randomise themselves."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch, known_shares
 from dpbandits.policies.kernel.outlook import warn_if_short
 from dpbandits.policies.local import LocalPolicy, Server
+from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
@@ -72,7 +74,8 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
         φ(c, x)·y + N(0, n² I),    n = 2B·max|φ|/μ,
 
     and nothing else: the action would tell about her context. The server adds the T_r messages of an
-    epoch up, so that C_r = B² Z_r + T_r n² I; all else is post-processing.
+    epoch up, so that C_r = B² Z_r + T_r n² I; all else is post-processing. `spread` is smaller, and the
+    first epoch 800/μ rounds, unless given.
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Her
     message is one Gaussian release of a vector of norm at most B·max|φ|, so it is μ-GDP whatever the
@@ -91,12 +94,19 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
     """
 
     trust: str = "local"
+    spread: float = 0.3  # noise explores enough by itself
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Uniform play, nothing known."""
         public: Any = KernelThompson.begin(self, problem)[0]
         size = public.features.rows.shape[1]
         return Public._make((*public, np.zeros(size), np.zeros(size))), NoSecret()
+
+    def schedule(self) -> int:
+        """The length of the first epoch; shorter ones would only be noise."""
+        if self.first_epoch is not None:
+            return self.first_epoch
+        return max(100, math.ceil(gaussian_scale(800.0, self.privacy)))
 
     def start(  # type: ignore[override]
         self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None
