@@ -83,7 +83,7 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
 def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendation:
     if isinstance(problem, Arms):
         reason = (
-            "people randomise their own answers, at the order of regret that nothing can improve on."
+            "people randomise their own answers, at the best order of regret there can be."
         )
         return Recommendation(policy=LocalUCB(privacy=privacy), reason=reason)
     reason = (
