@@ -63,13 +63,14 @@ def test_the_variants_claims_follow_the_curves() -> None:
         values = {**as_drawn, "WishartUnshifted": 5.0 if gap else 8.0} | other
         return 1000.0 * values[label]
 
-    assert verdicts(figure, drawn) == [True] * 5
+    assert verdicts(figure, drawn) == [True] * 6
     for index, change in enumerate(
         ({"Gaussian": 6.0}, {"Wishart": 9.0}, {"WishartUnshifted": 6.0}, {"NonPrivate": 1.0})
     ):
         found = verdicts(figure, lambda s, label, change=change: drawn(s, label, **change))
         assert not found[index], change
     assert not verdicts(figure, drawn, settled=1.0)[4]
+    assert not verdicts(figure, lambda s, x: 1e9)[5]
 
 
 def test_the_shift_claims_follow_the_curves() -> None:
