@@ -1,6 +1,7 @@
 """Figures of the linear family: what they simulate, and verdicts that follow the measurements."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def made_up(figure: Figure, final: Final, scale: Scale = Scale.quick, settled: f
 
 
 def verdicts(figure: Figure, final: Final, settled: float = 0.3) -> list[bool]:
-    return [claim.holds for claim in figure.claims(made_up(figure, final, settled=settled), Scale.quick)]
+    claims = figure.claims(made_up(figure, final, settled=settled), Scale.quick)
+    json.dumps([claim.to_dict() for claim in claims])  # as it is written: no numbers of NumPy's
+    return [claim.holds for claim in claims]
 
 
 def noisier(simulation: Simulation) -> float:
@@ -146,6 +149,7 @@ def test_the_leaderboards_claims_follow_the_curves() -> None:
 
     everywhere = figure.claims(made_up(figure, good, Scale.paper), Scale.paper)
     assert len(everywhere) == 17 and all(claim.holds for claim in everywhere)
+    json.dumps([claim.to_dict() for claim in everywhere])
     bad = figure.claims(made_up(figure, lambda s, x: 10.0 * good(s, x) + 1e5, Scale.paper), Scale.paper)
     assert not any(claim.holds for claim in bad)
 

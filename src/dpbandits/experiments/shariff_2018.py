@@ -145,8 +145,7 @@ class RegretByDimension(_ByDimension):
         top = max(axes.get_ylim()[1] for axes in panels)
         for axes in panels:
             axes.set_ylim(0.0, top)
-        panels[0].legend().remove()
-        panels[1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        _one_legend(panels)
         panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
         return figure
 
@@ -271,6 +270,7 @@ class RegretOverTime(Figure):
             axes.set_title(f"gap Δ = {gap:g}" + (" (none forced)" if gap == 0.0 else ""))
             axes.xaxis.set_major_locator(_few_ticks())
             axes.set_ylim(bottom=0.0)
+        _one_legend(panels)
         panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
         return figure
 
@@ -336,7 +336,7 @@ class RegretOverTime(Figure):
             paper="Theorems 5 and 6 bound the regret of the Gaussian variant",
             measured=f"{without:,.0f} without a gap (bound {general:.1e}), {with_gap:,.0f} with one "
             f"(bound {by_gap:.1e}); uniform play has {rounds * world.uniform_regret():.1e}",
-            holds=without <= general and with_gap <= by_gap,
+            holds=bool(without <= general and with_gap <= by_gap),
         )
 
     @staticmethod
@@ -452,6 +452,13 @@ def _difference(one: Array, other: Array) -> tuple[float, float]:
     """The difference of two means over the same runs, and its standard error."""
     apart = one - other
     return float(apart.mean()), float(apart.std(ddof=1) / math.sqrt(apart.size))
+
+
+def _one_legend(panels: list[Any]) -> None:
+    """Beside the last panel, where it hides no curve."""
+    for axes in panels:
+        axes.legend().remove()
+    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
 def _few_ticks() -> Any:
