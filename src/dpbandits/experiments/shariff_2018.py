@@ -261,7 +261,7 @@ class RegretOverTime(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """As the paper, the first two fifths of the rounds."""
-        figure, panels = new_figure(len(self._GAPS), width=5.6, height=4.4)
+        figure, panels = new_figure(len(self._GAPS), width=6.0, height=4.4)
         for axes, gap in zip(panels, self._GAPS, strict=True):
             trace = traces[f"gap-{gap:g}"]
             part = trace.rounds <= 0.4 * trace.rounds[-1]
@@ -464,7 +464,7 @@ def _one_legend(panels: list[Any]) -> None:
 def _few_ticks() -> Any:
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(5)
+    return MaxNLocator(4)
 
 
 FIGURES: tuple[Figure, ...] = (
