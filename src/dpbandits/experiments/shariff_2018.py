@@ -97,13 +97,13 @@ class _ByDimension(Figure):
         Scale.paper: (4, 6, 8, 11, 16, 23, 32, 45, 64),
     }
     _ROUNDS: ClassVar = {Scale.quick: 20_000, Scale.paper: 100_000}
-    _RUNS: ClassVar = {Scale.quick: 3, Scale.paper: 3}
+    _RUNS: ClassVar = {Scale.quick: 3, Scale.paper: 1}
 
     def describe_scale(self, scale: Scale) -> str:
         """Rounds, runs, dimensions."""
         dims = self._DIMS[scale]
         return (
-            f"n = {self._ROUNDS[scale]:,}, {self._RUNS[scale]} runs, d = {dims[0]} … {dims[-1]}, K = d²"
+            f"n = {self._ROUNDS[scale]:,}, {self._RUNS[scale]} run{'s' * (scale is Scale.quick)}, d = {dims[0]} … {dims[-1]}, K = d²"
         )
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
@@ -231,7 +231,7 @@ class RegretOverTime(Figure):
     )
     _GAPS: ClassVar = (0.0, 0.1)
     _ROUNDS: ClassVar = {Scale.quick: 500_000, Scale.paper: 50_000_000}
-    _RUNS: ClassVar = {Scale.quick: 3, Scale.paper: 4}
+    _RUNS: ClassVar = {Scale.quick: 3, Scale.paper: 2}
 
     def describe_scale(self, scale: Scale) -> str:
         """Rounds and runs."""
