@@ -103,7 +103,8 @@ class _ByDimension(Figure):
         """Rounds, runs, dimensions."""
         dims = self._DIMS[scale]
         return (
-            f"n = {self._ROUNDS[scale]:,}, {self._RUNS[scale]} run{'s' * (scale is Scale.quick)}, d = {dims[0]} … {dims[-1]}, K = d²"
+            f"n = {self._ROUNDS[scale]:,}, {self._RUNS[scale]} run{'s' * (self._RUNS[scale] > 1)}, "
+            f"d = {dims[0]} … {dims[-1]}, K = d²"
         )
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
