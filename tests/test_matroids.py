@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dpbandits as dpb
 from dpbandits.engine import clear, join, verb
-from dpbandits.errors import InvalidInput
+from dpbandits.errors import InvalidInput, RoundError
 from dpbandits.problems.matroids.greedy import improve, rebuild, start_greedy
 from dpbandits.problems.matroids.linear import start_vectors
 from dpbandits.recipes import Recipe
@@ -383,6 +383,21 @@ def test_rewards_of_a_round_are_checked() -> None:
     learner.update(items.tolist(), (True, 0))
     learner.select()
     learner.skip()
-    assert learner.rounds == 2
+    learner.update(learner.select(), [10**400, -(10**400)])  # clipped
+    assert learner.rounds == 3
     with pytest.raises(InvalidInput, match="takes no context"):
         learner.select(1.0)
+
+
+@pytest.mark.parametrize("kind", [dpb.FocusedMatroidUCB, dpb.PrivateMatroidUCB])
+def test_a_basis_that_the_caller_changes_is_not_learned_from(kind: Any) -> None:
+    """One item four times in a sum would cost twice the budget; one out of range, the memory."""
+    problem = dpb.MatroidBases(dpb.UniformMatroid(6, 4))
+    learner = kind(privacy=dpb.GaussianDP(1.0)).start(problem, seed=1)
+    items = learner.select()
+    chosen = items.copy()
+    items[:] = 0
+    with pytest.raises(RoundError, match="the open round chose"):
+        learner.update(items, np.ones(4))
+    learner.update(chosen, np.ones(4))
+    assert sorted(np.flatnonzero(learner._secret.open)) == sorted(chosen)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.linear import LinearMatroid
 from dpbandits.problems.matroids.matroid import Matroid
@@ -63,6 +64,8 @@ class MatroidBases(Problem):
         """A number for each item chosen, later clipped to [0, 1]; NaN is refused."""
         try:
             rewards = np.array(value, dtype=np.float64)
+        except OverflowError:  # a whole number beyond double precision
+            rewards = np.array([checks.number("reward", one) for one in value])
         except (TypeError, ValueError):
             raise InvalidInput(f"expected a list of rewards, got {value!r}") from None
         if rewards.ndim != 1:
