@@ -83,11 +83,17 @@ class MatroidBases(Problem):
         return np.full(self.items, math.nan)
 
     def extreme_people(self) -> tuple[tuple[None, Rewards], ...]:
-        """Both ends for all items first; then mixed, inside, far beyond both ends, and no rewards."""
-        alternating = (np.arange(self.items) % 2).astype(float)
+        """Both ends for all items first; then inside, far beyond both ends, mixed, and no rewards.
+
+        Of any two items, some pair of people differs in opposite directions: what is released of a
+        comparison moves furthest between these.
+        """
         beyond = (-1e9, 1e300, math.inf, -math.inf)
         rewards = [np.full(self.items, value) for value in (0.0, 1.0, 0.25, *beyond)]
-        return tuple((None, (reward,)) for reward in (*rewards, alternating, self.missing))
+        for digit in range(max(1, (self.items - 1).bit_length())):
+            mixed = (np.arange(self.items) >> digit & 1).astype(float)
+            rewards += [mixed, 1.0 - mixed]
+        return tuple((None, (reward,)) for reward in (*rewards, self.missing))
 
     def public_facts(self) -> tuple[str, ...]:
         """The matroid and the range rewards are clipped to."""
