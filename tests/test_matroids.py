@@ -296,6 +296,48 @@ def test_an_outsiders_matroid_is_simulated() -> None:
     assert trace.regret("uniform-bases")[:, -1] / 4000 == pytest.approx(4.8, abs=0.15)
 
 
+class Load(NamedTuple):
+    weight: np.ndarray  # (1,)
+
+
+@verb
+def clear_load(matroid: Load) -> None:
+    matroid.weight[0] = 0
+
+
+@verb
+def join_load(matroid: Load, item: int) -> bool:
+    heavy = 1 if item < 10 else 4
+    if matroid.weight[0] + heavy > 10:
+        return False
+    matroid.weight[0] += heavy
+    return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Knapsack(dpb.Matroid):
+    """An outsider's that is no matroid: ten light ones fit, or two heavy and two light."""
+
+    @property
+    def size(self) -> int:
+        return 20
+
+    def state(self) -> Load:
+        return Load(np.zeros(1, np.int64))
+
+
+@pytest.mark.parametrize(
+    "kind", [dpb.CombinatorialTreeUCB, dpb.FocusedMatroidUCB, dpb.PrivateMatroidThompson]
+)
+def test_no_item_is_chosen_twice_even_of_what_is_no_matroid(kind: Any) -> None:
+    """Twice in one sum, a reward would cost more than Gaussian noise for ten items pays for."""
+    learner = kind(privacy=dpb.GaussianDP(1.0)).start(dpb.MatroidBases(Knapsack()), seed=3)
+    for _ in range(60):
+        items = learner.select()
+        assert len(set(items.tolist())) == items.size == 10
+        learner.update(items, np.ones(10))
+
+
 class BadMatroid(OwnMatroid):
     abstract = True
 
