@@ -338,6 +338,28 @@ def test_no_item_is_chosen_twice_even_of_what_is_no_matroid(kind: Any) -> None:
         learner.update(items, np.ones(10))
 
 
+@dataclasses.dataclass(frozen=True)
+class Shelf(dpb.Matroid):
+    """An outsider's whose `rank` is how many fit on each of three shelves."""
+
+    rank: int
+
+    @property
+    def size(self) -> int:
+        return 9
+
+    def independent(self, chosen: Iterable[int]) -> bool:
+        items = list(chosen)
+        shelves = [item // 3 for item in items]
+        return len(set(items)) == len(items) and all(shelves.count(x) <= self.rank for x in range(3))
+
+
+def test_noise_is_not_shared_out_over_an_outsiders_idea_of_rank() -> None:
+    """With noise for one item and three released, 1-DP would be printed and 3-DP delivered."""
+    with pytest.raises(InvalidInput, match="expected rank to be 3, the items of a basis, got 1"):
+        dpb.MatroidBases(Shelf(1))
+
+
 class BadMatroid(OwnMatroid):
     abstract = True
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.problems.matroids.greedy import start_greedy
 from dpbandits.problems.matroids.linear import LinearMatroid
 from dpbandits.problems.matroids.matroid import Matroid
 from dpbandits.problems.problem import Problem
@@ -37,6 +38,13 @@ class MatroidBases(Problem):
             raise InvalidInput(f"expected a matroid such as UniformMatroid(5, 2), got {self.matroid!r}")
         if self.matroid.rank == 0:
             raise InvalidInput("expected a matroid with a basis of at least one item")
+        # Noise is shared out over so many items: an outsider's class may mean something else by `rank`.
+        found = start_greedy(self.matroid.state(), self.matroid.size).basis.size
+        if self.matroid.rank != found:
+            raise InvalidInput(
+                f"expected rank to be {found}, the items of a basis, got {self.matroid.rank!r}; if "
+                f"{type(self.matroid).__name__} has a rank of its own, give that another name"
+            )
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> Self:
