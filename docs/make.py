@@ -85,7 +85,7 @@ def main() -> None:
         results = {
             name: (figure, reproduce(figure, scale, Path(folder) / name), scale)
             for name, figure in sorted(FIGURES.items(), key=lambda item: item[1].minutes)
-            for scale in (Scale.quick if figure.minutes else Scale.paper,)
+            for scale in (figure.shown or (Scale.quick if figure.minutes else Scale.paper),)
         }
         write_reproduction(DOCS, results)
 

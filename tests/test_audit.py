@@ -66,7 +66,7 @@ def assert_caught(policy: dpb.Policy) -> None:
 
 
 def _problems(kind: Any) -> list[Any]:
-    kinds = (dpb.Arms, dpb.LinearContexts, dpb.MatroidBases)
+    kinds = (dpb.Arms, dpb.KernelContexts, dpb.LinearContexts, dpb.MatroidBases)
     return [one.example(one.replay_rounds) for one in kinds if issubclass(one, kind.problem_kind)]
 
 

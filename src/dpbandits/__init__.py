@@ -6,6 +6,8 @@ from dpbandits.environments import __all__ as _environments
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, load
 from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
+from dpbandits.policies.kernel import *
+from dpbandits.policies.kernel import __all__ as _kernel
 from dpbandits.policies.linear import *
 from dpbandits.policies.linear import __all__ as _linear
 from dpbandits.policies.matroid import *
@@ -58,6 +60,7 @@ __all__ = sorted(
         *_linear,
         *_environments,
         *_matroid,
+        *_kernel,
         *_problems,
     ]
 )

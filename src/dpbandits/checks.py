@@ -5,6 +5,8 @@ import math
 import numbers
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from dpbandits.errors import InvalidInput, UnknownName
 
 
@@ -16,6 +18,19 @@ def number(name: str, value: object) -> float:
         return float(value)
     except OverflowError:  # a whole number beyond double precision
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+def reward(value: object) -> float:
+    """One number, also as a boolean or an array without axes; NaN and what is no number are refused."""
+    if type(value) is not float:
+        if value is None:
+            value = math.nan
+        elif isinstance(value, bool | np.ndarray) and np.ndim(value) == 0:
+            value = float(value)
+        value = number("reward", value)
+    if math.isnan(value):
+        raise InvalidInput("expected reward to be a number, got nan; use skip() for a missing one")
+    return float(value)
 
 
 def _each(condition: Callable[[float], bool], expected: str, values: dict[str, object]) -> None:

@@ -4,11 +4,21 @@ from dataclasses import dataclass
 
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
-from dpbandits.policies.arms import BetaThompson, NoiseAwareIMED
-from dpbandits.policies.linear import LinUCB, RandomizedLinUCB, TreeContextualUCB
+from dpbandits.policies.arms import BetaThompson, LocalUCB, NoiseAwareIMED
+from dpbandits.policies.kernel import Capri, KernelThompson, KernelUCB
+from dpbandits.policies.kernel.outlook import LITTLE, learnable_share, short_horizon
+from dpbandits.policies.linear import LinUCB, LocalLinUCB, RandomizedLinUCB, TreeContextualUCB
 from dpbandits.policies.matroid import FocusedMatroidUCB
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
-from dpbandits.problems import Arms, LinearContexts, LinearProblem, MatroidBases, Problem
+from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems import (
+    Arms,
+    KernelContexts,
+    LinearContexts,
+    LinearProblem,
+    MatroidBases,
+    Problem,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,13 +32,27 @@ class Recommendation:
         return f"{type(self.policy).__name__}: {self.reason}"
 
 
-def recommend(problem: Problem, privacy: Budget) -> Recommendation:
+def recommend(
+    problem: Problem,
+    privacy: Budget,
+    *,
+    trust: Trust | None = None,
+    kind: type[Policy] | None = None,
+) -> Recommendation:
     """The policy to use on this problem at this budget.
+
+    `trust` is LOCAL where nobody may hold raw data. With a `kind`, the settings to use it with.
 
     >>> from dpbandits.privacy.budgets import PureDP
     >>> print(recommend(Arms(5), PureDP(1.0)))
     NoiseAwareIMED: it has the lowest regret at equal privacy over the instances of arms-leaderboard, ...
     """
+    if isinstance(problem, KernelContexts):
+        return _for_kernels(problem, privacy, "local" if trust is Trust.LOCAL else "joint", kind)
+    if trust is Trust.LOCAL and kind is None and isinstance(problem, Arms | LinearContexts):
+        return _for_local(problem, privacy)
+    if trust is Trust.LOCAL or kind is not None:
+        raise InvalidInput(f"there is no such recommendation for {problem!r} yet")
     if isinstance(problem, Arms):
         return _for_arms(problem, privacy)
     if isinstance(problem, LinearProblem):
@@ -54,6 +78,19 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
             "expect little better than uniform play; fewer arms, more rounds or a larger budget help."
         )
     return Recommendation(policy=policy, reason=reason)
+
+
+def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendation:
+    if isinstance(problem, Arms):
+        reason = (
+            "people randomise their own answers, at the best order of regret there can be."
+        )
+        return Recommendation(policy=LocalUCB(privacy=privacy), reason=reason)
+    reason = (
+        "people randomise their own rows; expect it to need some 10⁵ rounds at μ = 1 before it is much "
+        "better than uniform play."
+    )
+    return Recommendation(policy=LocalLinUCB(privacy=privacy), reason=reason)
 
 
 def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
@@ -109,4 +146,31 @@ def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation:
             f" At this budget one try of each item takes about {tries:,} of {problem.horizon:,} rounds: "
             "expect little better than random bases; fewer items, more rounds or a larger budget help."
         )
+    return Recommendation(policy=policy, reason=reason)
+
+
+def _for_kernels(
+    problem: KernelContexts, privacy: Budget, trust: str, kind: type[Policy] | None
+) -> Recommendation:
+    if kind not in (None, KernelThompson, Capri):
+        raise InvalidInput(f"there is no recommendation for {kind!r} on {type(problem).__name__} yet")
+    if isinstance(privacy, NonPrivate) and kind is None:
+        reason = "without privacy it is the standard, and about as good as anything here."
+        return Recommendation(policy=KernelUCB(), reason=reason)
+    if kind is Capri:
+        policy: Policy = Capri(privacy=privacy, trust=trust, width=0.25)
+        reason = (
+            "a quarter of the valid widths, which are heuristic then, has a fraction of their regret in "
+            "kernel-leaderboard; privacy is the same."
+        )
+    else:
+        policy = KernelThompson(privacy=privacy, trust=trust)
+        reason = (
+            "it has the lowest regret at equal privacy in kernel-leaderboard, for any number of rounds."
+        )
+    if trust == "local" and problem.horizon is not None:
+        share = learnable_share(problem, privacy, problem.horizon, local=True)
+        if share < LITTLE:
+            said = short_horizon(problem, privacy, share)
+            reason += f" But {said}."
     return Recommendation(policy=policy, reason=reason)

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpbandits.audit.broken_kernels import BROKEN_KERNELS
 from dpbandits.audit.broken_linear import BROKEN_LINEAR
 from dpbandits.audit.broken_matroids import BROKEN_MATROIDS
 from dpbandits.engine import Noise, verb
@@ -312,6 +313,7 @@ BROKEN: tuple[type[Policy], ...] = (
     LaplaceFactorized,
     *BROKEN_LINEAR,
     *BROKEN_MATROIDS,
+    *BROKEN_KERNELS,
 )
 
 

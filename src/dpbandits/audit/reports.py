@@ -61,7 +61,7 @@ def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> lis
 
 def _filled(honest: Any, value: float) -> Any:
     public = copy.deepcopy(honest)
-    for _, array in leaves(public):
+    for _, array in leaves(public, sent=True):
         if isinstance(array, np.ndarray):
             array[...] = array.dtype.type(value)
     return public

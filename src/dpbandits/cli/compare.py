@@ -24,7 +24,9 @@ from dpbandits.engine.cache import cache_home
 from dpbandits.environments import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
+from dpbandits.policies.kernel.outlook import LITTLE, expected_cost, learnable_share, short_horizon
 from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.problems import KernelContexts
 from dpbandits.reports.html import Page
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.trace import describe
@@ -40,7 +42,8 @@ def compare(
     env: str = typer.Option(
         "bernoulli",
         help="bernoulli, exponential, or another world with options after a colon: "
-        "sphere-contexts:dim=5,gap=0, matroid-arms, movie-ratings:path=ml-100k.",
+        "sphere-contexts:dim=5,gap=0, matroid-arms, movie-ratings:path=ml-100k, "
+        "kernel-world:kernel=matern.",
     ),
     means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
     rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),
@@ -60,6 +63,9 @@ def compare(
     chosen = _chosen(policies or [], wanted, world, twins)
     length = whole(rounds, "rounds")
     checks.integer(least=1, rounds=length, runs=runs)
+    problem = world.problem(length)
+    if isinstance(problem, KernelContexts) and not as_json:
+        console().print(_outlook(problem, chosen, length), style="dim")
     with stoppable("finished runs are kept"):
         trace = simulate(
             chosen,
@@ -81,6 +87,18 @@ def compare(
     for path in _write(trace, rows, sentences, report, plot, save):
         if not as_json:
             console().print(f"written: {path}", style="dim")
+
+
+def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) -> str:
+    """What the runs will take, and a word where a local policy has too few rounds."""
+    locals_ = [one for one in chosen.values() if isinstance(one, LocalPolicy)]
+    private = next((one for one in locals_ if not isinstance(one.privacy, NonPrivate)), None)
+    said = f"{expected_cost(problem, rounds, local=bool(locals_))}, at most"
+    if private is not None:
+        share = learnable_share(problem, private.privacy, rounds, local=True)
+        if share < LITTLE:
+            said += f"; note: {short_horizon(problem, private.privacy, share)}"
+    return said
 
 
 def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -> dict[str, Policy]:
@@ -149,9 +167,10 @@ def _write(
         page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
         page.section("How to read this").text(
             "Regret is what was lost against always playing the best action. A twin is the same "
-            "algorithm without a privacy budget. Under μ-GDP, an observer of all decisions can tell two "
-            "values of one person's reward apart no better than one draw of N(0, 1) from one of N(μ, 1). Policies "
-            "that first try every arm do so in the order given, which is why a curve may start flat."
+            "algorithm without a privacy budget. Under μ-GDP, an observer of all decisions can tell "
+            "two values of one person's reward apart no better than one draw of N(0, 1) from one of "
+            "N(μ, 1). Policies that first try every arm do so in the order given, which is why a curve "
+            "may start flat."
         )
         page.section("How to make this page again")
         page.command(

@@ -4,7 +4,13 @@ import dataclasses
 from typing import Any
 
 from dpbandits import checks, environments
-from dpbandits.environments import BernoulliArms, Environment, MatroidArms, TruncatedExponentialArms
+from dpbandits.environments import (
+    BernoulliArms,
+    Environment,
+    KernelWorld,
+    MatroidArms,
+    TruncatedExponentialArms,
+)
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments.chandak import TABLE_2
 from dpbandits.policies import Policy, policy_named
@@ -26,6 +32,7 @@ _BUDGETS: dict[tuple[str, ...], type[Budget]] = {
     ("rho",): ZeroConcentratedDP,
     ("order", "divergence"): RenyiDP,
 }
+ENVIRONMENTS = ("bernoulli", "exponential", "squared-exponential", "matern")
 FIVE_ARMS = ".75,.625,.5,.375,.25"
 
 
@@ -84,6 +91,11 @@ def environment(text: str, means: str, rates: str) -> Environment:
         if rest:
             raise InvalidInput("matroid-arms are seven vectors here; others are made in Python")
         return TABLE_2
+    if kind is KernelWorld:
+        key, _, value = rest.partition("=")
+        if rest and key != "kernel":
+            raise InvalidInput(f"write {name}:kernel=matern; other worlds of kernels are made in Python")
+        return KernelWorld.standard(value or "squared-exponential")
     return kind(**_options(name, kind, rest))
 
 

@@ -1,10 +1,21 @@
 """`dpbandits recommend`."""
 
+import numpy as np
 import typer
 
+from dpbandits import checks
 from dpbandits.cli.output import JSON, console, print_json
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
-from dpbandits.problems import Arms, LinearContexts, MatroidBases, Problem, UniformMatroid
+from dpbandits.environments import KernelWorld
+from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems import (
+    Arms,
+    KernelContexts,
+    LinearContexts,
+    MatroidBases,
+    Problem,
+    UniformMatroid,
+)
 from dpbandits.recommend import recommend as choose
 
 
@@ -15,18 +26,34 @@ def recommend(
     ),
     items: int = typer.Option(None, help="Instead of arms: number of items to choose several of."),
     rank: int = typer.Option(2, help="With --items: how many are chosen in each round."),
-    privacy: str = typer.Option("eps=1", help=PRIVACY_HELP),
+    kernel: str = typer.Option(
+        None, help="For kernel bandits in place of arms: squared-exponential or matern, length scale .2."
+    ),
+    contexts: int = typer.Option(20, help="With --kernel: contexts, evenly on [0, 1]."),
+    actions: int = typer.Option(20, help="With --kernel: actions, evenly on [0, 1]."),
+    privacy: str = typer.Option(
+        None, help=f"{PRIVACY_HELP}. Unless given eps=1; with --features or --kernel eps=1,delta=1e-6."
+    ),
+    trust: str = typer.Option(None, help="local: nobody may hold raw data."),
     horizon: str = typer.Option(None, help="Number of rounds, where known."),
     as_json: bool = JSON,
 ) -> None:
     """The policy to use for a problem and a budget, and why."""
     rounds = None if horizon is None else whole(horizon, "horizon")
     problem: Problem = Arms(arms, horizon=rounds)
+    default = "eps=1" if features is None and kernel is None else "eps=1,delta=1e-6"
     if features is not None:
         problem = LinearContexts(features, horizon=rounds)
     if items is not None:
         problem = MatroidBases(UniformMatroid(items, rank), horizon=rounds)
-    found = choose(problem, budget(privacy))
+    if kernel is not None:
+        checks.integer(least=1, contexts=contexts, actions=actions)
+        kind = KernelWorld.standard(kernel).kernel
+        grids = (tuple((x,) for x in np.linspace(0.0, 1.0, n).tolist()) for n in (contexts, actions))
+        problem = KernelContexts(kind, *grids, horizon=rounds)
+    if trust is not None:
+        checks.one_of(("central", "joint", "local"), trust=trust)
+    found = choose(problem, budget(privacy or default), trust=Trust[trust.upper()] if trust else None)
     guarantee = found.policy.guarantee(problem)
     if as_json:
         about = {"policy": found.policy.to_dict(), "reason": found.reason}

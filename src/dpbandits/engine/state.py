@@ -10,11 +10,15 @@ class NoSecret(NamedTuple):
     """The secret of a policy that keeps none, as in the local model."""
 
 
-def leaves(state: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every array and number of a state with its dotted name."""
+def leaves(state: Any, prefix: str = "", *, sent: bool = False) -> Iterator[tuple[str, Any]]:
+    """Every array and number of a state with its dotted name.
+
+    With `sent` without the parts marked `from_recipe`: those need not be told, everybody can make them.
+    """
     for name, value in zip(state._fields, state, strict=True):
         if hasattr(value, "_fields"):
-            yield from leaves(value, f"{prefix}{name}.")
+            if not (sent and getattr(value, "from_recipe", False)):
+                yield from leaves(value, f"{prefix}{name}.", sent=sent)
         else:
             yield f"{prefix}{name}", value
 

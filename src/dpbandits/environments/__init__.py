@@ -2,6 +2,7 @@
 
 from dpbandits.environments.arms import BernoulliArms, TruncatedExponentialArms
 from dpbandits.environments.environment import Environment
+from dpbandits.environments.kernels import KernelWorld
 from dpbandits.environments.linear import (
     DisjointContexts,
     FixedActions,
@@ -18,6 +19,7 @@ __all__ = [
     "DisjointContexts",
     "Environment",
     "FixedActions",
+    "KernelWorld",
     "LowRankContexts",
     "MatroidArms",
     "MovieRatings",

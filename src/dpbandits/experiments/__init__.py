@@ -6,7 +6,10 @@ To add a paper: one file with a tuple FIGURES, and its name below.
 from dpbandits import checks
 from dpbandits.experiments import (
     arms_leaderboard,
+    capri,
+    capri_cost,
     chandak,
+    kernel_leaderboard,
     linear_leaderboard,
     matroid_leaderboard,
     mishra_2015,
@@ -25,6 +28,9 @@ PAPERS = (
     linear_leaderboard,
     chandak,
     matroid_leaderboard,
+    capri,
+    capri_cost,
+    kernel_leaderboard,
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
 

@@ -79,6 +79,8 @@ class Figure(ABC):
         """What the user must do before it can be made, such as fetching data; None if nothing."""
         return None
 
+    shown: ClassVar[Scale | None] = None  # in the docs; unless said, quick if it takes minutes
+
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """What must be simulated, by name; nothing for a figure of formulas."""
         return {}

@@ -3,7 +3,7 @@
 from types import ModuleType
 
 from dpbandits import checks
-from dpbandits.policies import arms, linear, matroid
+from dpbandits.policies import arms, kernel, linear, matroid
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.local import LocalPolicy, Person, Server
 from dpbandits.policies.policy import Policy
@@ -21,7 +21,7 @@ __all__ = [
     "policy_named",
 ]
 
-FAMILIES: tuple[ModuleType, ...] = (arms, linear, matroid)
+FAMILIES: tuple[ModuleType, ...] = (arms, linear, matroid, kernel)
 
 
 def policy_kinds() -> dict[str, type[Policy]]:

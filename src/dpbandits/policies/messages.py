@@ -69,12 +69,12 @@ def listed(value: Any) -> Any:
 
 def listed_state(public: Any) -> dict[str, Any]:
     """Every array and number of a state by its name."""
-    return {name: listed(value) for name, value in leaves(public)}
+    return {name: listed(value) for name, value in leaves(public, sent=True)}
 
 
 def fill(public: Any, given: Any) -> None:
     """Put a broadcast's arrays into a fresh state; numbers that follow from the recipe must agree."""
-    own = dict(leaves(public))
+    own = dict(leaves(public, sent=True))
     if not isinstance(given, dict) or set(given) != set(own):
         raise InvalidInput(f"expected the broadcast to state {sorted(own)}")
     found = {name: _array(name, value, given[name]) for name, value in own.items()}

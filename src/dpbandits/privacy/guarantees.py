@@ -62,7 +62,7 @@ class Guarantee:
 
     def short(self) -> str:
         """The budget for a table; one that hides next to nothing is said to be none."""
-        delta = max(1e-6, self.budget.delta) if isinstance(self.budget, ApproxDP) else 1e-6
+        delta = self.budget.delta if isinstance(self.budget, ApproxDP) else 1e-6
         if self.is_private and self.budget.epsilon_for(delta) > 100.0:
             return f"none ({self.budget})"
         return str(self.budget) if self.is_private else "none"

@@ -1,6 +1,16 @@
 """What a policy must know beforehand: how many actions, what range, how long."""
 
 from dpbandits.problems.arms import Arms
+from dpbandits.problems.kernel_contexts import KernelContexts
+from dpbandits.problems.kernels import (
+    Kernel,
+    KernelProduct,
+    KernelSum,
+    Linear,
+    Matern,
+    Polynomial,
+    SquaredExponential,
+)
 from dpbandits.problems.linear import LinearActions, LinearContexts, LinearProblem, disjoint_features
 from dpbandits.problems.matroids import (
     GraphicMatroid,
@@ -19,16 +29,24 @@ from dpbandits.problems.problem import Problem
 __all__ = [
     "Arms",
     "GraphicMatroid",
+    "Kernel",
+    "KernelContexts",
+    "KernelProduct",
+    "KernelSum",
     "LaminarMatroid",
+    "Linear",
     "LinearActions",
     "LinearContexts",
     "LinearMatroid",
     "LinearProblem",
+    "Matern",
     "Matroid",
     "MatroidBases",
     "PartitionMatroid",
+    "Polynomial",
     "Problem",
     "RestrictedMatroid",
+    "SquaredExponential",
     "TransversalMatroid",
     "TruncatedMatroid",
     "UniformMatroid",

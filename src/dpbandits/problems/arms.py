@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
@@ -38,15 +37,7 @@ class Arms(Problem):
 
     def reward(self, value: Any) -> float:
         """One number (or a boolean), later clipped to [0, 1]; NaN and what is no number are refused."""
-        if type(value) is not float:
-            if value is None:
-                value = math.nan
-            elif isinstance(value, bool | np.ndarray) and np.ndim(value) == 0:
-                value = float(value)
-            value = checks.number("reward", value)
-        if math.isnan(value):
-            raise InvalidInput("expected reward to be a number, got nan; use skip() for a missing one")
-        return float(value)
+        return checks.reward(value)
 
     def extreme_people(self) -> tuple[tuple[None, float], ...]:
         """Both ends first, then the inside, far beyond both ends, and no reward at all."""

@@ -60,6 +60,19 @@ def draw_curves(
     axes.legend(framealpha=0.85, edgecolor="none", fontsize="small")
 
 
+def log_axes(axes: "Axes", *, percent: bool = False) -> None:
+    """Both axes logarithmic, with plain numbers at 1, 2 and 5; `percent` shows shares as such."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set(xscale="log", yscale="log")
+    for axis, shares in ((axes.xaxis, False), (axes.yaxis, percent)):
+        low, high = sorted(axis.get_view_interval())
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)))
+        axis.set_minor_formatter(NullFormatter())
+        shown = (lambda x, _: f"{100 * x:.3g} %") if shares else (lambda x, _: f"{x:,.6g}")
+        axis.set_major_formatter(FuncFormatter(shown))
+
+
 def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]) -> "Figure":
     """Regret against rounds, one curve a policy."""
     many = len(curves) > 5

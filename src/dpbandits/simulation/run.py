@@ -46,11 +46,11 @@ def play(
     while (done := int(ledger.done[0])) < rounds:
         if stop is not None and stop.is_set():
             return None
+        began = time.thread_time()
         if is_paused(public, done):
             implementation("pause", type(public))(public, secret, streams.noise)
             if is_paused(public, done):
                 raise RuntimeError(f"{type(policy).__name__}.pause must move next_pause past {done}")
-        began = time.thread_time()
         code.run(public, secret, world, *streams, ledger, min(rounds, done + size))
         spent = time.thread_time() - began
         seconds += spent

@@ -1,6 +1,12 @@
 """Small standard worlds, budgets and recipes that the suites are run on."""
 
-from dpbandits.environments import BernoulliArms, Environment, MatroidArms, SphereContexts
+from dpbandits.environments import (
+    BernoulliArms,
+    Environment,
+    KernelWorld,
+    MatroidArms,
+    SphereContexts,
+)
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -11,7 +17,15 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, LinearContexts, LinearMatroid, MatroidBases, Problem
+from dpbandits.problems import (
+    Arms,
+    KernelContexts,
+    LinearContexts,
+    LinearMatroid,
+    MatroidBases,
+    Problem,
+    SquaredExponential,
+)
 
 _BUDGETS: tuple[Budget, ...] = (
     PureDP(1.0),
@@ -27,6 +41,9 @@ _ENVIRONMENTS: dict[type[Problem], Environment] = {
     Arms: BernoulliArms((0.8, 0.5, 0.2)),
     MatroidBases: MatroidArms(_MATROID, (0.8, 0.75, 0.6, 0.2, 0.4, 0.9)),
     LinearContexts: SphereContexts(dim=2, actions=3, gap=0.3),
+    KernelContexts: KernelWorld(
+        SquaredExponential(0.3), ((0.0,), (1.0,)), ((0.0,), (0.5,), (1.0,)), norm=1.8, centres=5, seed=26
+    ),
 }
 
 

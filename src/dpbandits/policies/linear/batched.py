@@ -147,6 +147,9 @@ class BatchedLinear(Policy):
     paper: ClassVar[str] = "dpbandits"
     compiles: ClassVar[bool] = True
     state: ClassVar[type[Batched]]
+    # Short batches notice new kinds of contexts soon, and many of them need long blocks.
+    usual_pace: ClassVar[float] = 1.2
+    usual_blocks: ClassVar[tuple[int, ...]] = (512, 1024)
 
     first_batch: int | None = None
     growth: float = 0.1
@@ -170,10 +173,10 @@ class BatchedLinear(Policy):
         mu = math.inf if isinstance(self.privacy, NonPrivate) else self.privacy.to_gaussian().mu
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
         # Long blocks of large matrices would fill the memory.
-        blocks = self.blocks or ((512, 1024) if dim <= 64 else (512,))
+        blocks = self.blocks or (self.usual_blocks if dim <= 64 else (512,))
         batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
         first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
-        pace = 1.2 / mu if self.pace is None else self.pace
+        pace = self.usual_pace / mu if self.pace is None else self.pace
         public = self.state(
             clock=np.array([0, first], np.int64),
             batches=batches,

@@ -1,0 +1,85 @@
+"""Kernel policies that are wrong on purpose; see `broken`."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from dpbandits.engine import verb
+from dpbandits.policies.kernel import capri, kernel_thompson
+from dpbandits.policies.kernel.capri import Capri
+from dpbandits.policies.kernel.epochs import Array
+from dpbandits.policies.kernel.kernel_thompson import KernelThompson
+from dpbandits.policies.policy import Policy
+from dpbandits.problems import KernelContexts
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupportOnly(Capri):
+    """CAPRI's noise as printed: calibrated to the contexts that come by κ, not to those that may."""
+
+    abstract: ClassVar[bool] = True
+    first_epoch: int | None = 7
+
+    class state(capri.Public): ...
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """The usual state, in the class whose verbs are wrong."""
+        public, secret = super().begin(problem)
+        return self.state(*public), secret
+
+
+@verb
+def pause_support(public: SupportOnly.state, secret: capri.Secret, noise: Any) -> None:
+    """The largest |u| over pairs of contexts whose weight is above 0."""
+    capri.pause(public, secret, noise)
+    norms = np.sqrt(np.sum(public.maps**2, axis=1)).reshape(public.active.shape)
+    largest = np.max(norms[public.active & (public.weights > 0.0)[:, None]])
+    public.maps[...] /= largest
+    public.reach[0] *= largest
+
+
+class CountingSecret(NamedTuple):
+    """The open epoch, with how often each pair really came."""
+
+    sums: Array
+    counts: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealisedDesign(KernelThompson):
+    """The design is made of the pairs that really came, which is a release without noise."""
+
+    abstract: ClassVar[bool] = True
+    first_epoch: int | None = 7
+    draws: int = 5
+
+    class state(kernel_thompson.Public): ...
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """Counts as well as sums."""
+        public, secret = super().begin(problem)
+        return self.state(*public), CountingSecret(secret.sums, np.zeros(problem.pairs))
+
+
+@verb
+def observe_counting(
+    public: RealisedDesign.state, secret: CountingSecret, context: int, action: int, reward: float
+) -> None:
+    """Count her pair."""
+    secret.counts[context * public.table.shape[1] + action] += 1.0
+    kernel_thompson.observe(public, secret, context, action, reward)  # type: ignore[arg-type]
+
+
+@verb
+def pause_realised(public: RealisedDesign.state, secret: CountingSecret, noise: Any) -> None:
+    """Z = Σ φφᵀ over the people who came."""
+    location = np.einsum("wm,w->m", public.features.rows, secret.sums)
+    released = noise.normal(location, public.scale)
+    shares = secret.counts / public.length[0]
+    kernel_thompson.end_epoch(public, released, public.scale**2, shares, noise)
+    secret.sums[:] = 0.0
+    secret.counts[:] = 0.0
+
+
+BROKEN_KERNELS: tuple[type[Policy], ...] = (SupportOnly, RealisedDesign)

@@ -1,0 +1,130 @@
+"""Worlds whose mean reward is a function drawn from a kernel's space."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, verb
+from dpbandits.environments.environment import Environment
+from dpbandits.errors import InvalidInput
+from dpbandits.problems.kernel_contexts import KernelContexts, Points, points, shares
+from dpbandits.problems.kernels import Kernel, Matern, SquaredExponential
+
+
+@dataclass(frozen=True)
+class KernelWorld(Environment):
+    """Contexts come by `weights`; a pair w pays ±`max_reward` with mean f(w).
+
+    f = Σ a_i k(w_i, ·) with `centres` pairs w_i drawn uniformly and a_i ~ N(0, 1), rescaled to the norm
+    `norm` in the kernel's space. Which f is part of the world: `seed` names it. `declared` are the
+    weights a policy is told, where they are not the true ones.
+    """
+
+    kernel: Kernel
+    contexts: Points
+    actions: Points
+    norm: float = field(default=1.0, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    centres: int = field(default=10, kw_only=True)
+    max_reward: float = field(default=1.0, kw_only=True)
+    weights: tuple[float, ...] | None = field(default=None, kw_only=True)
+    declared: tuple[float, ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("contexts", "actions"):
+            object.__setattr__(self, name, points(name, getattr(self, name)))
+        for name in ("weights", "declared"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, shares(getattr(self, name), len(self.contexts)))
+        checks.positive(norm=self.norm, max_reward=self.max_reward)
+        checks.integer(least=0, seed=self.seed)
+        checks.integer(least=1, centres=self.centres)
+        if (largest := float(np.max(np.abs(self.means())))) > self.max_reward * (1.0 + 1e-9):
+            raise InvalidInput(
+                f"rewards of ±{self.max_reward:g} cannot have means up to {largest:g}: "
+                f"expected a smaller norm than {self.norm:g}"
+            )
+
+    @classmethod
+    def standard(cls, kernel: str = "squared-exponential", *, seed: int = 0) -> "KernelWorld":
+        """20 contexts and 20 actions evenly on [0, 1], length scale 0.2."""
+        kinds = {"squared-exponential": SquaredExponential(0.2), "matern": Matern(0.2)}
+        chosen = kinds[checks.known("kernel", kernel, kinds)]
+        grid = tuple((x,) for x in np.linspace(0.0, 1.0, 20).tolist())
+        return cls(chosen, grid, grid, seed=seed)
+
+    def problem(self, rounds: int | None) -> KernelContexts:
+        """All but the function, with the declared weights."""
+        return KernelContexts(
+            self.kernel,
+            self.contexts,
+            self.actions,
+            weights=self.weights if self.declared is None else self.declared,
+            max_reward=self.max_reward,
+            max_norm=self.norm,
+            horizon=rounds,
+        )
+
+    def means(self) -> NDArray[np.float64]:
+        """f, a row for each context."""
+        chance = np.random.default_rng([self.seed, 7])
+        rows = self.problem(None).features().rows
+        centres = chance.integers(len(rows), size=self.centres)
+        vector = np.einsum("i,im->m", chance.normal(size=self.centres), rows[centres])
+        size = float(np.sqrt(np.sum(vector**2)))
+        values = np.einsum("wm,m->w", rows, vector) * (self.norm / size if size > 0.0 else 0.0)
+        return np.asarray(values.reshape(len(self.contexts), -1))
+
+    def world(self) -> "KernelWorldState":
+        """The means, the best of each context, and how contexts come."""
+        means = self.means()
+        return KernelWorldState(
+            means, means.max(axis=1), np.cumsum(self._true_weights()), self.max_reward
+        )
+
+    def uniform_regret(self) -> float:
+        """On average over contexts, the best mean minus the average mean."""
+        means = self.means()
+        return float(np.sum(self._true_weights() * (means.max(axis=1) - means.mean(axis=1))))
+
+    def _true_weights(self) -> NDArray[np.float64]:
+        count = len(self.contexts)
+        return np.full(count, 1.0 / count) if self.weights is None else np.array(self.weights)
+
+
+class KernelWorldState(NamedTuple):
+    """State of `KernelWorld`."""
+
+    means: NDArray[np.float64]  # (contexts, actions)
+    best: NDArray[np.float64]  # (contexts,)
+    coming: NDArray[np.float64]  # cumulative weights
+    bound: float
+
+
+@verb
+def offer(world: KernelWorldState, chance: Chance) -> int:
+    """A context."""
+    drawn = chance.random() * world.coming[world.coming.size - 1]
+    context = 0
+    while context < world.coming.size - 1 and drawn >= world.coming[context]:
+        context += 1
+    return context
+
+
+@verb
+def pay(world: KernelWorldState, context: int, action: int, chance: Chance) -> float:
+    """±bound with the pair's mean."""
+    high = 0.5 + 0.5 * float(world.means[context, action]) / world.bound
+    return world.bound if chance.random() < high else -world.bound
+
+
+@verb
+def settle(
+    world: KernelWorldState, context: int, action: int, reward: float
+) -> tuple[float, float, float]:
+    """The best mean in this context, the pair's mean, the reward."""
+    return world.best[context], world.means[context, action], reward

@@ -1,0 +1,276 @@
+r"""CAPRI: explore uniformly, estimate privately, eliminate (Pavlovic, Salgia & Zhao)."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.errors import InvalidInput
+from dpbandits.policies.kernel.confidence import Widths, first_useful_horizon
+from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
+from dpbandits.policies.kernel.posterior import design
+from dpbandits.policies.kernel.projection import differences, estimate, keep, projected, whitened
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.calibration import gaussian_scale
+from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+
+class Public(NamedTuple):
+    """The active actions, and the map by which rewards of this epoch are released."""
+
+    round: NDArray[np.int64]  # (1,) decisions so far
+    next_pause: NDArray[np.int64]  # (1,) the round that ends the epoch
+    epoch: NDArray[np.int64]  # (1,) r; 0 before the first
+    length: NDArray[np.int64]  # (1,) T_r
+    active: NDArray[np.bool_]  # (contexts, actions)
+    table: Array  # cumulative, uniform over the active ones
+    maps: Array  # (|W|, m) u(w) / reach: of norm at most 1 for every active pair
+    reach: Array  # (1,) max |u(w)| over the active pairs of all contexts
+    width: Array  # (contexts, actions, actions): how far an estimated difference may be off
+    weights: Array  # κ
+    features: Features
+    widths: Widths
+    scale: float  # of the noise on Σ maps·y
+    copies: bool
+
+
+class Secret(NamedTuple):
+    """The open epoch."""
+
+    sums: Array  # Σ y of each pair
+
+
+@verb
+def release(public: Public, secret: Secret, noise: Noise) -> None:
+    """Nothing between the ends of epochs."""
+
+
+@verb
+def select(public: Public, context: int, explore: Chance) -> int:
+    """Any active action."""
+    return pick(public.table, context, explore)
+
+
+@verb
+def observe(public: Public, secret: Secret, context: int, action: int, reward: float) -> None:
+    """Add the reward to its pair's sum."""
+    secret.sums[context * public.table.shape[1] + action] += bounded(reward, public.widths.bound)
+    public.round[0] += 1
+
+
+@verb
+def pause(public: Public, secret: Secret, noise: Any) -> None:
+    """Release the epoch's sum, eliminate, open the next epoch."""
+    if public.epoch[0] > 0:
+        # Not by BLAS: the location must not depend on the number of its threads.
+        location = np.einsum("wm,w->m", public.maps, secret.sums)
+        eliminate(public, noise.normal(location, public.scale))
+        secret.sums[:] = 0.0
+    open_epoch(public, noise)
+
+
+def eliminate(public: Any, released: Array) -> None:
+    """Drop the actions that cannot be the best any more."""
+    values = public.reach[0] ** 2 * estimate(public.maps, released)
+    public.active[...] = keep(public.active, values.reshape(public.active.shape), public.width)
+    public.table[...] = cumulative(public.active)
+
+
+def open_epoch(public: Any, noise: Any) -> None:
+    """Design, map and widths of the next epoch."""
+    public.epoch[0] += 1
+    if public.epoch[0] > 1:
+        public.length[0] *= 2
+    public.next_pause[0] += public.length[0]
+    rows, length = public.features.rows, int(public.length[0])
+    shares = shares_of(public.table, public.weights)
+    if public.copies:
+        drawn, counts = (_copy(shares, length, noise) for _ in range(2))
+        moved, z = projected(rows, drawn, counts)
+    else:
+        moved, z = rows, design(rows, shares, length)
+    maps, back = whitened(moved, z, public.widths.tau)
+    norms = np.sqrt(np.einsum("wm,wm->w", maps, maps))
+    # Over every context, also those that never come by κ: whoever comes is protected.
+    public.reach[0] = np.max(norms[public.active.ravel()])
+    public.maps[...] = maps / public.reach[0]
+    spans, squares = (differences(vectors, public.active.shape[0]) for vectors in (maps, back))
+    epoch, reach = int(public.epoch[0]), float(public.reach[0])
+    public.width[...] = public.widths.at(epoch, length, spans, squares, reach, public.scale)
+
+
+def _copy(shares: Array, length: int, noise: Any) -> NDArray[np.int64]:
+    """How often each of `length` public draws from the design is which pair."""
+    found, left, mass = np.zeros(shares.size, np.int64), length, 1.0
+    for pair in range(shares.size):
+        if left > 0 and shares[pair] > 0.0:
+            # Coins whose odds are public: free exploration that happens to be drawn here.
+            found[pair] = noise.binomial(left, min(1.0, shares[pair] / mass))
+            left -= int(found[pair])
+        mass = max(mass - shares[pair], shares[pair] * 1e-12)
+    found[int(np.argmax(shares))] += left
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capri(Policy):
+    r"""Play every action that may still be the best equally often; after each epoch, drop some.
+
+    **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
+    ±B, κ are the declared weights of the contexts. Epoch r of T_r = 2^{r−1} T_1 rounds plays in context
+    c any of the active actions X_r(c), all at first. With the design Z = T_r Σ_w κ(c)/|X_r(c)|·φφᵀ,
+    LLᵀ = Z + τI and u(w) = L⁻¹φ(w), its end releases
+
+        g = Σ u(w_t) y_t + N(0, σ₀² I),    σ₀ = 2B·max|u(w)|/μ over all c and x ∈ X_r(c),
+
+    estimates μ̂(w) = ⟨u(w), g⟩ and drops x from X(c) where another of its actions is ahead by more than
+    `width`(x, x'). This is the paper's estimator; `design="copies"` makes Z of R and projects on S, two
+    public random copies of the epoch's pairs, as printed, where the default uses their known
+    expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with
+    `confidence="paper"`; τ is `tau`, 10 unless given.
+
+    With `confidence="calibrated"`, for the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b =
+    |(Z+τI)⁻¹d| and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
+
+        width(x, x') = `width`·(B√(2ℓ(q² − τb²)) + ⅔ℓB·q·max|u| + τb‖f‖ + σ₀q√(2ℓ)):
+
+    Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all
+    of them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most
+    the problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
+    `confidence="paper"` drops x where μ̂ is 4Δ_r behind, as printed in (7), with β and, because the β₁ of
+    (7) is too small, both constants of Lemma 6.6: nothing is ever dropped below about 10⁸ rounds.
+
+    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
+    in one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
+    maximum is over every context: the printed one, over contexts that come by κ, would not
+    protect somebody whose context is not among them. κ, epochs' ends and, given earlier releases,
+    X_r, Z and u do not depend on her; later epochs see her only through g, so each epoch has the whole
+    budget and the actions of all others are μ-GDP, for any number of rounds. `calibration="paper"` has
+    the printed σ₀, which divides (ε, δ) by ln T, and reports the much stronger guarantee it really
+    gives.
+
+    **Regret.** Õ(√(γ_T T) + γ_T/ε) in the paper, with constants that keep it at uniform play in
+    practice; `capri-regret` measures it.
+
+    >>> problem = KernelContexts.example(1000)
+    >>> learner = Capri(privacy=GaussianDP(1.0)).start(problem, seed=1)
+    >>> action = learner.select(0)
+    >>> learner.update(action, reward=1.0)
+    """
+
+    problem_kind: ClassVar = KernelContexts
+    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    paper: ClassVar[str] = "Pavlovic, Salgia & Zhao, Algorithm 1"
+
+    trust: str = "joint"
+    first_epoch: int | None = None
+    confidence: str = "calibrated"
+    width: float = 1.0
+    failure: float = 0.1
+    tau: float | None = None
+    design: str = "known"
+    calibration: str = "exact"
+
+    def __new__(cls, **fields: Any) -> "Capri":
+        """With `trust="local"` the policy of that model, which is started differently."""
+        if cls is Capri and fields.get("trust") == "local":
+            from dpbandits.policies.kernel.local_capri import LocalCapri
+
+            return object.__new__(LocalCapri)
+        return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of((type(self).trust,), trust=self.trust)
+        if self.first_epoch is not None:
+            checks.integer(least=1, first_epoch=self.first_epoch)
+        checks.one_of(("calibrated", "paper"), confidence=self.confidence)
+        checks.one_of(("known", "copies"), design=self.design)
+        checks.one_of(("exact", "paper"), calibration=self.calibration)
+        checks.positive(width=self.width)
+        if self.tau is not None:
+            checks.positive(tau=self.tau)
+        checks.open_unit(failure=self.failure)
+
+    def check(self, problem: Any) -> None:
+        """The paper's constants need a horizon, and an (ε, δ) budget."""
+        super().check(problem)
+        if "paper" in (self.confidence, self.calibration):
+            if problem.horizon is None:
+                raise InvalidInput(
+                    "the paper's constants need the horizon: KernelContexts(..., horizon=…)"
+                )
+            if not isinstance(self.privacy, ApproxDP):
+                raise InvalidInput("the paper's constants are for an (ε, δ) budget, ApproxDP(1.0, 1e-5)")
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """Every action active; the first pause opens the first epoch."""
+        features = problem.features()
+        shape = len(problem.contexts), len(problem.actions)
+        public = Public(
+            round=np.zeros(1, np.int64),
+            next_pause=np.zeros(1, np.int64),
+            epoch=np.zeros(1, np.int64),
+            length=np.full(1, self.schedule(problem), np.int64),
+            active=np.ones(shape, np.bool_),
+            table=uniform_table(problem),
+            maps=np.zeros(features.rows.shape),
+            reach=np.ones(1),
+            width=np.zeros((*shape, shape[1])),
+            weights=problem.context_weights(),
+            features=features,
+            widths=self._widths(problem),
+            scale=self._scale(problem),
+            copies=self.design == "copies",
+        )
+        return public, Secret(np.zeros(problem.pairs))
+
+    def schedule(self, problem: KernelContexts) -> int:
+        """T_1."""
+        if self.first_epoch is not None:
+            return self.first_epoch
+        if self.confidence == "paper" and problem.horizon is not None:
+            return math.ceil(math.sqrt(problem.horizon))
+        return 500
+
+    def ridge(self) -> float:
+        """τ."""
+        return 10.0 if self.tau is None else self.tau
+
+    def _widths(self, problem: KernelContexts) -> Widths:
+        """The numbers that widths are made of."""
+        return Widths.of(
+            problem, self.privacy, self.confidence, self.width, self.failure, self.ridge(), self.trust
+        )
+
+    def _scale(self, problem: KernelContexts) -> float:
+        """Of the noise on the sum of vectors of norm at most B."""
+        if self.calibration == "exact" or not isinstance(self.privacy, ApproxDP):
+            return gaussian_scale(2.0 * problem.max_reward, self.privacy)
+        epsilon, delta = self.privacy.epsilon, self.privacy.delta
+        log = math.log(max(problem.horizon or 0, 8))
+        return 4.0 * problem.max_reward * log / epsilon * math.sqrt(math.log(1.25 * log / delta))
+
+    def small(self) -> Policy:
+        """Epochs that end at rounds 7, 21 and 49."""
+        return replace(self, first_epoch=7)
+
+    def plays_uniform_below(self, problem: KernelContexts) -> int:
+        """With the paper's widths, the horizon at which anything could first be dropped."""
+        if self.confidence == "calibrated":
+            return 0
+        assert isinstance(self.privacy, ApproxDP)
+        return first_useful_horizon(problem, self.privacy, self.failure, self.ridge(), self.trust)
+
+    def guarantee(self, problem: KernelContexts) -> Guarantee:
+        """The budget itself; with the printed noise, what that really gives."""
+        held: Budget = self.privacy
+        if self.calibration == "paper":
+            held = GaussianDP(2.0 * problem.max_reward / self._scale(problem))
+        return promise(held, self.trust, problem)

@@ -1,0 +1,162 @@
+r"""GP-UCB on finite sets (Srinivas, Krause, Kakade & Seeger 2010), not private."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.engine import Chance, Noise, verb
+from dpbandits.policies.kernel.epochs import Array
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+
+class Public(NamedTuple):
+    """The posterior of the mean reward at every pair, which is raw data here: nothing is promised."""
+
+    round: NDArray[np.int64]  # (1,) decisions so far
+    mean: Array  # (|W|,)
+    variance: Array  # (|W|,)
+    inverse: Array  # (m, m) covariance of θ
+    waiting: Array  # (|W|, 2) count and sum of rewards that are not in it yet
+    seen: NDArray[np.int64]  # (|W|,) rewards that are
+    moved: Array  # (m,) scratch
+    features: Features
+    actions: int
+    noise: float  # λ, the variance of one reward
+    bound: float
+    width: float
+    delay: float
+
+
+class Secret(NamedTuple):
+    """Nothing is hidden."""
+
+    nothing: Array  # (0,)
+
+
+@verb
+def release(public: Public, secret: Secret, noise: Noise) -> None:
+    """There is nothing to release."""
+
+
+@verb
+def select(public: Public, context: int, explore: Chance) -> int:
+    """The largest upper confidence bound; of equal ones any."""
+    first = context * public.actions
+    best, highest, ties = 0, -math.inf, 1.0
+    level = math.sqrt(math.log(public.round[0] + 2.0))
+    for action in range(public.actions):
+        spread = math.sqrt(max(float(public.variance[first + action]), 0.0))
+        index = float(public.mean[first + action]) + public.width * level * spread
+        if index > highest:
+            best, highest, ties = action, index, 1.0
+        elif index == highest:
+            ties += 1.0
+            if explore.random() * ties < 1.0:
+                best = action
+    return best
+
+
+@verb
+def observe(public: Public, secret: Secret, context: int, action: int, reward: float) -> None:
+    """Count the reward; update the posterior once enough of them wait at this pair."""
+    public.round[0] += 1
+    pair = context * public.actions + action
+    if reward == reward:
+        public.waiting[pair, 0] += 1.0
+        public.waiting[pair, 1] += bounded(reward, public.bound)
+    count = float(public.waiting[pair, 0])
+    if count < 1.0 or count < public.delay * public.seen[pair]:
+        return
+    size = public.moved.size
+    surprise = float(public.waiting[pair, 1]) / count - float(public.mean[pair])
+    scale = public.noise / count + float(public.variance[pair])
+    for row in range(size):
+        value = 0.0
+        for axis in range(size):
+            value += public.inverse[row, axis] * public.features.rows[pair, axis]
+        public.moved[row] = value
+    for row in range(size):
+        for axis in range(size):
+            public.inverse[row, axis] -= public.moved[row] * public.moved[axis] / scale
+    for other in range(public.mean.size):
+        shared = 0.0
+        for axis in range(size):
+            shared += public.features.rows[other, axis] * public.moved[axis]
+        public.mean[other] += shared * surprise / scale
+        public.variance[other] -= shared * shared / scale
+    public.seen[pair] += int(count)
+    public.waiting[pair, 0] = 0.0
+    public.waiting[pair, 1] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelUCB(Policy):
+    r"""Play the largest upper confidence bound of the Gaussian-process posterior. Not private.
+
+    **Definition.** With the posterior mean m(w) and deviation s(w) of a Gaussian process with covariance
+    B²·k and rewards of variance λ = `reward_variance`·B² around it, round t in context c plays
+
+        argmax_x  m(c, x) + `width`·s(c, x)·√ln(t + 1),
+
+    ties at random. A pair's new rewards enter the posterior when they number `delay` times those already
+    in it, so that its cost does not grow with the number of rounds (0: all at once).
+
+    **Guarantee.** None: contexts and rewards decide as they are.
+
+    **Regret.** Õ(γ_T √T) for widths of the size of the theory (Srinivas et al. 2010).
+
+    >>> print(KernelUCB().guarantee(KernelContexts.example(None)))
+    No privacy guarantee: it decides by raw contexts and rewards.
+    """
+
+    problem_kind: ClassVar = KernelContexts
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "Srinivas, Krause, Kakade & Seeger 2010"
+
+    privacy: Budget = field(default_factory=NonPrivate)
+    width: float = 0.5
+    reward_variance: float = 1.0
+    delay: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.positive(width=self.width, reward_variance=self.reward_variance)
+        checks.not_negative(delay=self.delay)
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """The prior."""
+        features, bound = problem.features(), float(problem.max_reward)
+        size, pairs = features.rows.shape[1], problem.pairs
+        public = Public(
+            round=np.zeros(1, np.int64),
+            mean=np.zeros(pairs),
+            variance=bound**2 * np.einsum("wm,wm->w", features.rows, features.rows),
+            inverse=bound**2 * np.eye(size),
+            waiting=np.zeros((pairs, 2)),
+            seen=np.zeros(pairs, np.int64),
+            moved=np.zeros(size),
+            features=features,
+            actions=len(problem.actions),
+            noise=self.reward_variance * bound**2,
+            bound=bound,
+            width=self.width,
+            delay=self.delay,
+        )
+        return public, Secret(np.zeros(0))
+
+    def guarantee(self, problem: KernelContexts) -> Guarantee:
+        """None."""
+        return Guarantee(
+            budget=NonPrivate(),
+            unit=Unit.ROUND,
+            trust=Trust.JOINT,
+            public=problem.public_facts(),
+            reason="it decides by raw contexts and rewards",
+        )

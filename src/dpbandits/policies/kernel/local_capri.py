@@ -1,0 +1,134 @@
+r"""CAPRI in the local model (Pavlovic, Salgia & Zhao): people add the noise themselves."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine.streams import Seed
+from dpbandits.policies.kernel.capri import Capri, eliminate, open_epoch
+from dpbandits.policies.kernel.confidence import Widths
+from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
+from dpbandits.policies.kernel.outlook import warn_if_short
+from dpbandits.policies.local import LocalPolicy, Server
+from dpbandits.privacy.calibration import gaussian_scale
+from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+
+class Public(NamedTuple):
+    """As for `Capri`, with the sum of what people sent."""
+
+    round: NDArray[np.int64]  # (1,) messages so far
+    next_pause: NDArray[np.int64]  # (1,) the message that ends the epoch
+    epoch: NDArray[np.int64]  # (1,) r; 0 before the first
+    length: NDArray[np.int64]  # (1,) T_r
+    active: NDArray[np.bool_]  # (contexts, actions)
+    table: Array  # cumulative, uniform over the active ones
+    maps: Array  # (|W|, m) u(w) / reach
+    reach: Array  # (1,) max |u(w)| over the active pairs of all contexts
+    width: Array  # (contexts, actions, actions)
+    weights: Array  # κ
+    features: Features
+    widths: Widths
+    scale: float  # of the noise in each message
+    copies: bool
+    total: Array  # the sum of the epoch's messages
+    message: Array  # scratch of `report`
+
+
+@verb
+def select(public: Public, context: int, explore: Chance) -> int:
+    """Any active action."""
+    return pick(public.table, context, explore)
+
+
+@verb
+def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
+    """u·y/reach with noise in every coordinate; the action is not part of it."""
+    pair = context * public.table.shape[1] + action
+    square = 0.0
+    for axis in range(public.message.size):
+        square += float(public.maps[pair, axis]) ** 2
+    # The map is the server's: whatever it says, what she adds has norm 1 at most.
+    value = bounded(reward, public.widths.bound) / max(1.0, math.sqrt(square))
+    for axis in range(public.message.size):
+        public.message[axis] = noise.normal(value * public.maps[pair, axis], public.scale)
+    return (public.message,)
+
+
+@verb
+def receive(public: Public, message: tuple[Array]) -> None:
+    """Add it up."""
+    (vector,) = message
+    public.round[0] += 1
+    for axis in range(public.total.size):
+        public.total[axis] += vector[axis]
+
+
+@verb
+def pause(public: Public, secret: NoSecret, noise: Any) -> None:
+    """Eliminate by the sum of all messages, open the next epoch."""
+    if public.epoch[0] > 0:
+        eliminate(public, public.total)
+        public.total[:] = 0.0
+    open_epoch(public, noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalCapri(LocalPolicy, Capri):
+    r"""`Capri(trust="local")`: every person adds the noise to her own u·y.
+
+    **Definition.** As `Capri`, but a person in context c draws her action x from the broadcast table
+    herself and sends
+
+        u(c, x)·y/max|u| + N(0, (2B/μ)² I),
+
+    and nothing else: the action would tell about her context. The server adds the T_r messages of an
+    epoch up and scales them back, so that the noise of the sum is √T_r times that of `Capri`; τ is
+    140/μ or 10, whichever is more, unless given. (The paper
+    prints the statistic with ⁻¹ for ⁻¹ᐟ² and y_t for x_t.)
+
+    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Her
+    message is one Gaussian release of a vector of norm at most B: μ-GDP. It holds whatever the server
+    broadcasts: she shortens u to the norm it should have, and bound and noise are numbers of her own.
+
+    **Regret.** Õ(√(γ_T T) + γ_T √T/ε) in the paper, with constants that keep it at uniform play in
+    practice; `capri-regret` measures it.
+
+    >>> from dpbandits.privacy.budgets import GaussianDP
+    >>> policy, problem = Capri(privacy=GaussianDP(1.0), trust="local"), KernelContexts.example(None)
+    >>> server = policy.start(problem)
+    >>> person = policy.person(problem, server.broadcast())
+    >>> action = person.select(1)
+    >>> server.receive(person.report(reward=0.5))
+    """
+
+    trust: str = "local"
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """Every action active; the first pause opens the first epoch."""
+        public: Any = Capri.begin(self, problem)[0]
+        size = public.features.rows.shape[1]
+        return Public._make((*public, np.zeros(size), np.zeros(size))), NoSecret()
+
+    def start(  # type: ignore[override]
+        self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None
+    ) -> Server:
+        """A server; warns where the horizon is too short for the budget."""
+        server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
+        warn_if_short(problem, self.privacy)
+        return server
+
+    def ridge(self) -> float:
+        """More noise, more regularisation."""
+        if self.tau is not None:
+            return self.tau
+        return max(10.0, gaussian_scale(140.0, self.privacy))
+
+    def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
+        """A vector that its noise can give."""
+        size = problem.features().rows.shape[1]
+        return noisy_vector(content, size, problem.max_reward, self._scale(problem))

@@ -1,0 +1,123 @@
+r"""Thompson sampling on a kernel's posterior, from sums that people randomise themselves."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine.streams import Seed
+from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
+from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch, known_shares
+from dpbandits.policies.kernel.outlook import warn_if_short
+from dpbandits.policies.local import LocalPolicy, Server
+from dpbandits.privacy.calibration import gaussian_scale
+from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+
+class Public(NamedTuple):
+    """The table a person chooses from, and what the server makes the next one of."""
+
+    round: NDArray[np.int64]  # (1,) messages so far
+    next_pause: NDArray[np.int64]  # (1,) the message that ends the epoch
+    length: NDArray[np.int64]  # (1,) of the epoch
+    table: Array  # cumulative π(x | c)
+    posterior: Posterior
+    features: Features
+    scale: float  # of the noise
+    total: Array  # the sum of the epoch's messages
+    message: Array  # scratch of `report`
+
+
+@verb
+def select(public: Public, context: int, explore: Chance) -> int:
+    """An action from the table."""
+    return pick(public.table, context, explore)
+
+
+@verb
+def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
+    """φy with noise in every coordinate; the action is not part of it."""
+    pair = context * public.table.shape[1] + action
+    value = bounded(reward, public.posterior.bound)
+    for axis in range(public.message.size):
+        public.message[axis] = noise.normal(value * public.features.rows[pair, axis], public.scale)
+    return (public.message,)
+
+
+@verb
+def receive(public: Public, message: tuple[Array]) -> None:
+    """Add it up."""
+    (vector,) = message
+    public.round[0] += 1
+    for axis in range(public.total.size):
+        public.total[axis] += vector[axis]
+
+
+@verb
+def pause(public: Public, secret: NoSecret, noise: Any) -> None:
+    """The posterior of all messages, and the next table."""
+    variance = int(public.length[0]) * public.scale**2
+    end_epoch(public, public.total.copy(), variance, known_shares(public), noise)
+    public.total[:] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalKernelThompson(LocalPolicy, KernelThompson):
+    r"""`KernelThompson(trust="local")`: every person adds the noise to her own φy.
+
+    **Definition.** As `KernelThompson`, but a person in context c draws her action x from the broadcast
+    table herself and sends
+
+        φ(c, x)·y + N(0, n² I),    n = 2B·max|φ|/μ,
+
+    and nothing else: the action would tell about her context. The server adds the T_r messages of an
+    epoch up, so that C_r = B² Z_r + T_r n² I; all else is post-processing. `spread` is smaller, and the
+    first epoch 800/μ rounds, unless given.
+
+    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Her
+    message is one Gaussian release of a vector of norm at most B·max|φ|, so it is μ-GDP whatever the
+    server broadcasts: features, bound and noise are her own, and the table only says how she chooses.
+
+    **Regret.** No bound is proved. Noise grows with √T_r here, so that at ε = 1 some 10⁵ rounds are
+    needed before much is learned; `start` warns where the declared horizon is too short.
+
+    >>> from dpbandits.privacy.budgets import GaussianDP
+    >>> policy = KernelThompson(privacy=GaussianDP(1.0), trust="local")
+    >>> problem = KernelContexts.example(None)
+    >>> server = policy.start(problem)
+    >>> person = policy.person(problem, server.broadcast())
+    >>> action = person.select(1)
+    >>> server.receive(person.report(reward=0.5))
+    """
+
+    trust: str = "local"
+    spread: float = 0.3  # noise explores enough by itself
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """Uniform play, nothing known."""
+        public: Any = KernelThompson.begin(self, problem)[0]
+        size = public.features.rows.shape[1]
+        return Public._make((*public, np.zeros(size), np.zeros(size))), NoSecret()
+
+    def schedule(self) -> int:
+        """The length of the first epoch; shorter ones would only be noise."""
+        if self.first_epoch is not None:
+            return self.first_epoch
+        return max(100, math.ceil(gaussian_scale(800.0, self.privacy)))
+
+    def start(  # type: ignore[override]
+        self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None
+    ) -> Server:
+        """A server; warns where the horizon is too short for the budget."""
+        server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
+        warn_if_short(problem, self.privacy)
+        return server
+
+    def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
+        """A vector that its noise can give."""
+        features = problem.features()
+        size, bound = features.rows.shape[1], problem.max_reward * features.radius
+        return noisy_vector(content, size, bound, self._scale(problem, features))

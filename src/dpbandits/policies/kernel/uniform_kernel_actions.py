@@ -1,0 +1,77 @@
+"""Every action equally often, whatever it pays: what learning has to beat."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.problems.kernel_contexts import KernelContexts
+
+
+class Public(NamedTuple):
+    """Nothing is learned; only decisions are counted."""
+
+    round: NDArray[np.int64]  # (1,)
+    actions: int
+
+
+@verb
+def release(public: Public, secret: NoSecret, noise: Noise) -> None:
+    """There is nothing to release."""
+
+
+@verb
+def select(public: Public, context: int, explore: Chance) -> int:
+    """Any action."""
+    return int(explore.random() * public.actions)
+
+
+@verb
+def observe(public: Public, secret: NoSecret, context: int, action: int, reward: float) -> None:
+    """Count the decision."""
+    public.round[0] += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformKernelActions(Policy):
+    r"""Play an action drawn uniformly at random in every round.
+
+    **Definition.** P[action x in round t] = 1/|X|, independently, whatever the context.
+
+    **Guarantee.** No context or reward is ever read, so the decisions show nothing about anyone. It is
+    listed as not private because a budget of zero is no budget.
+
+    **Regret.** Linear: the reference that a private policy must beat.
+
+    >>> print(UniformKernelActions().guarantee(KernelContexts.example(None)))
+    No privacy guarantee: it reads no rewards, so there is nothing to protect.
+    """
+
+    problem_kind: ClassVar = KernelContexts
+    accepts: ClassVar = (NonPrivate,)
+    paper: ClassVar[str] = "dpbandits"
+
+    privacy: Budget = field(default_factory=NonPrivate)
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """Nothing played yet."""
+        return Public(np.zeros(1, np.int64), len(problem.actions)), NoSecret()
+
+    def plays_uniform_below(self, problem: KernelContexts) -> int:
+        """At every horizon."""
+        return 2**62
+
+    def guarantee(self, problem: KernelContexts) -> Guarantee:
+        """None is needed."""
+        return Guarantee(
+            budget=NonPrivate(),
+            unit=Unit.ROUND,
+            trust=Trust.JOINT,
+            public=problem.public_facts(),
+            reason="it reads no rewards, so there is nothing to protect",
+        )
