@@ -141,7 +141,7 @@ class ByHand:
             known.append(self.mean_and_doubt(item) if self.batches[item] else (0.0, 0.0, 0.0))
             mean, doubt, tail = known[-1]
             log = math.log(1 + done / max(1, sum(n for n, _ in self.batches[item])))
-            index.append(mean + max(math.sqrt(log * doubt), log * tail))
+            index.append(min(max(mean, 0.0), 1.0) + max(math.sqrt(log * doubt), log * tail))
         hopeful = self.problem.matroid.best_basis(index)
         assert set(fed) <= set(hopeful)
         most = sorted((known[item][1] for item in hopeful), reverse=True)[: self.fed]
