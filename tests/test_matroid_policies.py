@@ -9,6 +9,7 @@ import pytest
 
 import dpbandits as dpb
 from dpbandits.audit import replay
+from dpbandits.audit.broken_matroids import BROKEN_MATROIDS
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.experiments.chandak import TABLE_2
@@ -141,7 +142,7 @@ class ByHand:
             known.append(self.mean_and_doubt(item) if self.batches[item] else (0.0, 0.0, 0.0))
             mean, doubt, tail = known[-1]
             log = math.log(1 + done / max(1, sum(n for n, _ in self.batches[item])))
-            index.append(mean + max(math.sqrt(log * doubt), log * tail))
+            index.append(min(max(mean, 0.0), 1.0) + max(math.sqrt(log * doubt), log * tail))
         hopeful = self.problem.matroid.best_basis(index)
         assert set(fed) <= set(hopeful)
         most = sorted((known[item][1] for item in hopeful), reverse=True)[: self.fed]
@@ -252,3 +253,20 @@ def test_what_cannot_be_is_refused() -> None:
             dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0), **wrong)
     with pytest.raises(InvalidInput):
         dpb.MatroidThompson(prior="cauchy")
+
+
+def test_the_command_line_knows_matroids() -> None:
+    from typer.testing import CliRunner
+
+    from dpbandits.cli.main import app
+
+    def run(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, list(arguments))
+        return result.exit_code, result.output + str(result.exception or "")
+
+    assert "focused-matroid-ucb" in run("recommend", "--items", "9", "--rank", "3")[1]
+    assert "one round's vector" in run("recommend", "--items", "9", "--privacy", "mu=1")[1]
+    assert "needs its path" in run("compare", "--env", "movie-ratings")[1]
+    assert "seven vectors" in run("compare", "--env", "matroid-arms:items=3")[1]
+    code, said = run("audit", "focused-matroid-ucb", "--privacy", "eps=1", "--rounds", "12")
+    assert code == 0 and said.count("yes") == len(BROKEN_MATROIDS)

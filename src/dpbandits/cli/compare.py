@@ -21,7 +21,8 @@ from dpbandits.cli.output import (
 )
 from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy, whole
 from dpbandits.engine.cache import cache_home
-from dpbandits.environments import Environment
+from dpbandits.environments import Environment, MovieRatings
+from dpbandits.environments.movielens import LICENCE
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 from dpbandits.policies.kernel.outlook import LITTLE, expected_cost, learnable_share, short_horizon
@@ -66,6 +67,8 @@ def compare(
     problem = world.problem(length)
     if isinstance(problem, KernelContexts) and not as_json:
         console().print(_outlook(problem, chosen, length), style="dim")
+    if isinstance(world, MovieRatings) and not as_json:
+        console().print(f"{world.films().edition}. {LICENCE}", style="dim")
     with stoppable("finished runs are kept"):
         trace = simulate(
             chosen,

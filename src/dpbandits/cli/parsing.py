@@ -96,7 +96,12 @@ def environment(text: str, means: str, rates: str) -> Environment:
         if rest and key != "kernel":
             raise InvalidInput(f"write {name}:kernel=matern; other worlds of kernels are made in Python")
         return KernelWorld.standard(value or "squared-exponential")
-    return kind(**_options(name, kind, rest))
+    options = _options(name, kind, rest)
+    for field in dataclasses.fields(kind):
+        given = field.name in options or field.default is not dataclasses.MISSING
+        if not given and field.default_factory is dataclasses.MISSING:
+            raise InvalidInput(f"{name} needs its {field.name}: write {name}:{field.name}=…")
+    return kind(**options)
 
 
 def policy(text: str, privacy: Budget) -> Policy:

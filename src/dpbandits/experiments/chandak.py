@@ -129,7 +129,7 @@ class _Returns(Figure):
         mine, theirs = (_last(trace, label, world) for label in (_FOCUSED, rival))
         worst = float(returns(trace, _FOCUSED, world)[:, -1].min())
         return Claim(
-            paper=f"Ours: {_FOCUSED} at the same ε earns more than {rival}, which is not private",
+            paper=f"Ours: {_FOCUSED} at the same ε earns more than {rival}",
             measured=f"{mine:.4f} (worst run {worst:.4f}) against {theirs:.4f}",
             holds=mine > theirs,
         )

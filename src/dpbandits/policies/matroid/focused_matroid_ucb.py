@@ -108,7 +108,8 @@ def _choose(public: Public, explore: Chance) -> None:
         if public.plays[item] > 0:
             log = public.caution * math.log(1.0 + done / public.plays[item])
             width = max(math.sqrt(log * public.doubt[item]), log * public.tail[item])
-            public.score[item] = public.estimates.mean[item] + width
+            # A mean lies in [0, 1]: without this one unlucky batch costs hundreds of rounds.
+            public.score[item] = min(max(public.estimates.mean[item], 0.0), 1.0) + width
     rebuild(public.hopeful, public.score)
     for item in range(public.score.size):
         public.score[item] = public.estimates.mean[item]
@@ -129,9 +130,10 @@ class FocusedMatroidUCB(MatroidPolicy):
 
     **Definition.** At each release, and when t has grown by 3 %:
 
-    1. u_e = x_e + max(√(ℓ d_e), ℓ b_e), ℓ = caution·ln(1 + t/n_e), with x_e the released mean of the n_e
-       decisions of item e, d_e = 1/(4 n_eff) + noise variance, and b_e the scale of Laplace noise in x_e
-       (0 for Gaussian noise); U is the basis of the largest Σ u_e, items never released first.
+    1. u_e = [x_e] + max(√(ℓ d_e), ℓ b_e), ℓ = caution·ln(1 + t/n_e), with x_e the released mean of the
+       n_e decisions of item e, [x_e] that mean brought back into [0, 1], d_e = 1/(4 n_eff) + noise
+       variance, and b_e the scale of Laplace noise in x_e (0 for Gaussian noise); U is the basis of the
+       largest Σ u_e, items never released first.
     2. F are the m = `fed` items of U with the largest d_e.
     3. The basis in play is F, completed greedily by x. Only the rewards of F are read, each into the
        open batch of its item: first of `first_batch` decisions, then of max(first_batch, ⌈growth·n_e⌉).
