@@ -71,18 +71,21 @@ class Cost(NamedTuple):
 def expected_cost(
     problem: KernelContexts, rounds: int, *, local: bool = False, draws: int = 200
 ) -> Cost:
-    """The time and memory of one run, from the sizes and the speed of one small product."""
+    """The time and memory of one run, from the sizes and the speed of small linear systems."""
     features = problem.features()
     pairs, size = features.rows.shape
     epochs = max(1.0, math.log2(rounds / 100.0 + 1.0))
-    flop = min(_product_seconds(256) for _ in range(5)) / (2.0 * 256**3)
+    flop = _seconds_a_flop()
     work = 2.0 * pairs * size**2 + 8.0 * size**3 + 2.0 * pairs * size * draws
     a_round = 1e-7 + (8e-9 * size if local else 0.0)
     memory = 8.0 * (4.0 * pairs * size + 8.0 * size**2 + 3.0 * pairs * draws)
     return Cost(epochs * work * flop + rounds * a_round, memory / 1e6)
 
 
-def _product_seconds(size: int) -> float:
-    trial, began = np.ones((size, size)), time.perf_counter()
-    trial @ trial
-    return time.perf_counter() - began
+def _seconds_a_flop(size: int = 200) -> float:
+    """Measured on small linear systems for a few hundredths of a second, whatever else is running."""
+    trial, count, began = np.eye(size) + 1.0, 0, time.perf_counter()
+    while time.perf_counter() - began < 0.03:
+        np.linalg.solve(trial, trial)
+        count += 1
+    return (time.perf_counter() - began) / (count * 8.0 / 3.0 * size**3)
