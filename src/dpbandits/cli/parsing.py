@@ -64,9 +64,11 @@ def budget(text: str) -> Budget:
 def environment(kind: str, means: str, rates: str) -> Environment:
     """The world named on the command line."""
     checks.known("environment", kind, ENVIRONMENTS)
-    if kind != "bernoulli" and means != FIVE_ARMS:
-        raise InvalidInput(f"--means are for bernoulli arms, not for --env {kind}")
+    if kind == "exponential" and means != FIVE_ARMS:
+        raise InvalidInput("exponential arms have --rates, not --means")
     if kind in ("squared-exponential", "matern"):
+        if means != FIVE_ARMS:
+            raise InvalidInput(f"--means are for bernoulli arms, not for --env {kind}")
         return KernelWorld.standard(kind)
     if kind == "bernoulli":
         return BernoulliArms(numbers(means, "means"))
