@@ -83,9 +83,10 @@ def expected_cost(
 
 
 def _seconds_a_flop(size: int = 200) -> float:
-    """Measured on small linear systems for a few hundredths of a second, whatever else is running."""
-    trial, count, began = np.eye(size) + 1.0, 0, time.perf_counter()
-    while time.perf_counter() - began < 0.03:
+    """The middle of some small linear systems, so that neither a lucky nor an unlucky one counts."""
+    trial, times = np.eye(size) + 1.0, []
+    for _ in range(9):
+        began = time.perf_counter()
         np.linalg.solve(trial, trial)
-        count += 1
-    return (time.perf_counter() - began) / (count * 8.0 / 3.0 * size**3)
+        times.append(time.perf_counter() - began)
+    return float(np.median(times)) / (8.0 / 3.0 * size**3)
