@@ -277,3 +277,45 @@ def tree_lin_ucb(
             k += 1
         regret += 0.75 - means[action]
     return regret
+
+
+def _kernel_rounds(table: Any, means: Any, sums: Any, rounds: int, explore: Any, chance: Any) -> float:
+    contexts, actions = means.shape
+    regret = 0.0
+    for _ in range(rounds):
+        context = int(chance.random() * contexts)
+        drawn, action = explore.random(), 0
+        while action < actions - 1 and drawn >= table[context, action]:
+            action += 1
+        high = 0.5 + 0.5 * means[context, action]
+        sums[context * actions + action] += 1.0 if chance.random() < high else -1.0
+        regret += means[context].max() - means[context, action]
+    return regret
+
+
+def kernel_thompson(
+    means: Any, rows: Any, scale: float, first: int, rounds: int, noise: Any, explore: Any, chance: Any
+) -> float:
+    """Thompson sampling on one posterior of noisy sums, for contexts that come equally often."""
+    (contexts, actions), size = means.shape, rows.shape[1]
+    precision, evidence, unit = 20.0 * np.eye(size), np.zeros(size), np.eye(size)
+    table = np.cumsum(np.full(means.shape, 1.0 / actions), axis=1)
+    regret, done, length = 0.0, 0, first
+    while done < rounds:
+        sums, played = np.zeros(rows.shape[0]), min(length, rounds - done)
+        regret += _kernel_rounds(table, means, sums, played, explore, chance)
+        done += played
+        released = noise.normal(rows.T @ sums, scale)
+        shares = np.diff(table, axis=1, prepend=0.0).ravel() / contexts
+        z = length * (rows * shares[:, None]).T @ rows
+        gain = np.linalg.solve(z + scale**2 * unit, np.column_stack([z, released]))
+        added = z @ gain
+        precision, evidence = precision + added[:, :-1], evidence + added[:, -1]
+        root = np.linalg.cholesky((precision + precision.T) / 2.0)
+        mean = np.linalg.solve(precision, evidence)
+        vectors = mean[:, None] + 0.5 * np.linalg.solve(root.T, noise.normal(0.0, 1.0, (size, 200)))
+        best = (rows @ vectors).reshape(contexts, actions, 200).argmax(axis=1)
+        counts = np.stack([np.bincount(row, minlength=actions) for row in best])
+        table = np.cumsum(counts, axis=1) / 200.0
+        length *= 2
+    return float(regret)

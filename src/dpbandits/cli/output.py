@@ -43,7 +43,7 @@ def stoppable(kept: str) -> Iterator[None]:
 def console() -> Console:
     """Standard output; wide enough to keep tables whole when it is not a terminal."""
     screen = Console(highlight=False)
-    return screen if screen.is_terminal else Console(highlight=False, width=160)
+    return screen if screen.is_terminal else Console(highlight=False, width=180)
 
 
 def print_json(value: Any) -> None:

@@ -5,6 +5,8 @@ import resource
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +22,7 @@ from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
 from dpbandits.reports.figures import COLOURS, log_axes, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import play
 
 
@@ -117,22 +120,27 @@ class CapriCost(Figure):
 
 @functools.cache
 def measure(scale: Scale) -> list[dict[str, Any]]:
-    """Time single runs, features included, each with what was expected beforehand."""
+    """Time single runs, each with what was expected beforehand; making the features apart."""
     budget, found = ApproxDP(1.0, DELTA), []
     policies: dict[str, Policy] = {"KernelThompson": thompson(1.0), "Capri": Capri(privacy=budget)}
     rounds, sides = CapriCost._ROUNDS[scale], CapriCost._SIDES[scale]
     cases = [("rounds", 20, one) for one in rounds] + [("pairs", side, rounds[1]) for side in sides]
-    for kind, kernel in CapriCost._KINDS.items():
-        for varied, side, length in cases:
+    kinds = CapriCost._KINDS
+    total = len(kinds) * len(policies) * sum(length for _, _, length in cases)
+    with RoundsBar(total, CapriCost.name, show=sys.stderr.isatty()) as bar:
+        for (kind, kernel), (varied, side, length) in product(kinds.items(), cases):
             grid = tuple((x,) for x in np.linspace(0.0, 1.0, side).tolist())
-            place = KernelWorld(kernel, grid, grid)
+            place, began = KernelWorld(kernel, grid, grid), time.perf_counter()
             problem = place.problem(length)
+            replace(problem, max_rank=511).features()  # not kept from making the world
+            setup = time.perf_counter() - began
             for name, policy in policies.items():
                 play(policy, place, np.array([1]), run_seed(0, 0))  # compiled before it is timed
                 expected = expected_cost(problem, length)
                 began = time.perf_counter()
                 play(policy, place, np.array([length]), run_seed(0, 0))
                 seconds = time.perf_counter() - began
+                bar.advance(length)
                 kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
                 found.append(
                     {
@@ -142,6 +150,7 @@ def measure(scale: Scale) -> list[dict[str, Any]]:
                         "rounds": length,
                         "pairs": side**2,
                         "features": problem.features().rows.shape[1],
+                        "setup": setup,
                         "error": problem.features().error,
                         "seconds": seconds,
                         "expected": expected.seconds,

@@ -92,7 +92,7 @@ class KernelContexts(Problem):
             tuple((x,) for x in np.linspace(0.0, 1.0, size).tolist()),
             weights=(1.0, 0.0),
             max_reward=2.0,
-            max_rank=4,
+            max_rank=3,
             horizon=horizon,
         )
 

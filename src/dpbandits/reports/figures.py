@@ -69,8 +69,15 @@ def log_axes(axes: "Axes", *, percent: bool = False) -> None:
         low, high = sorted(axis.get_view_interval())
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)))
         axis.set_minor_formatter(NullFormatter())
-        shown = (lambda x, _: f"{100 * x:.3g} %") if shares else (lambda x, _: f"{x:,.6g}")
-        axis.set_major_formatter(FuncFormatter(shown))
+        axis.set_major_formatter(FuncFormatter(_percent if shares else _plain))
+
+
+def _percent(share: float, _: object) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _plain(value: float, _: object) -> str:
+    return f"{value:,.0f}" if value >= 1.0 else f"{value:.3g}"
 
 
 def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]) -> "Figure":

@@ -196,7 +196,7 @@ class KernelThompson(Policy):
 
     def small(self) -> Policy:
         """Epochs that end at rounds 7, 18 and 35."""
-        return replace(self, first_epoch=7, growth=1.5, draws=5)
+        return replace(self, first_epoch=7, growth=1.5, draws=3)
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself."""

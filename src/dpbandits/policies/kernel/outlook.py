@@ -71,18 +71,22 @@ class Cost(NamedTuple):
 def expected_cost(
     problem: KernelContexts, rounds: int, *, local: bool = False, draws: int = 200
 ) -> Cost:
-    """The time and memory of one run, from the sizes and the speed of one small product."""
+    """The time and memory of one run, from the sizes and the speed of small linear systems."""
     features = problem.features()
     pairs, size = features.rows.shape
     epochs = max(1.0, math.log2(rounds / 100.0 + 1.0))
-    flop = min(_product_seconds(256) for _ in range(5)) / (2.0 * 256**3)
+    flop = _seconds_a_flop()
     work = 2.0 * pairs * size**2 + 8.0 * size**3 + 2.0 * pairs * size * draws
     a_round = 1e-7 + (8e-9 * size if local else 0.0)
     memory = 8.0 * (4.0 * pairs * size + 8.0 * size**2 + 3.0 * pairs * draws)
     return Cost(epochs * work * flop + rounds * a_round, memory / 1e6)
 
 
-def _product_seconds(size: int) -> float:
-    trial, began = np.ones((size, size)), time.perf_counter()
-    trial @ trial
-    return time.perf_counter() - began
+def _seconds_a_flop(size: int = 200) -> float:
+    """The middle of some small linear systems, so that neither a lucky nor an unlucky one counts."""
+    trial, times = np.eye(size) + 1.0, []
+    for _ in range(9):
+        began = time.perf_counter()
+        np.linalg.solve(trial, trial)
+        times.append(time.perf_counter() - began)
+    return float(np.median(times)) / (8.0 / 3.0 * size**3)
