@@ -389,6 +389,19 @@ def test_odd_problems_run(name: str, privacy: dpb.Budget) -> None:
             assert np.isfinite(part).all() and (part[:, -1] == 1.0).all()
 
 
+def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
+    """Only an action without features stays, or one whose squares underflow: the map has norm 1 or 0."""
+    for left, norm in ((0.0, 0.0), (3e-162, 1.0), (1e-300, 1.0)):
+        problem = dpb.KernelContexts(dpb.Linear(on="action"), GRID, ((left, left), (1.0, 1.0)))
+        state, secret = dpb.Capri(privacy=BUDGET, first_epoch=30).begin(problem)
+        state.active[:, 1] = False
+        state.table[...] = 1.0
+        capri.pause(state, secret, np.random.default_rng(1))
+        found = np.sqrt((state.maps**2).sum(axis=1)).reshape(state.active.shape)
+        assert (found[:, 1] == 0.0).all() and found[:, 0] == pytest.approx(norm)
+        assert all(np.isfinite(part).all() for part in (state.maps, state.width))
+
+
 def test_bad_options_are_refused_by_name() -> None:
     for kind, options in (
         (dpb.Capri, {"confidence": "half"}),

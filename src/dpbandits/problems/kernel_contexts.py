@@ -17,6 +17,8 @@ from dpbandits.problems.problem import Problem
 Points = tuple[tuple[float, ...], ...]
 # Residual k(w, w) below which a pair is taken to be spanned by others, as a share of the largest.
 _TOLERANCE = 1e-9
+# Kernels below this are taken to be 0: squares of their features would underflow.
+_TINY = 1e-100
 
 
 @dataclass(frozen=True)
@@ -169,13 +171,15 @@ def _features(kernel: Kernel, contexts: Points, actions: Points, limit: int) -> 
     pairs = np.hstack([np.repeat(left, len(right), axis=0), np.tile(right, (len(left), 1))])
     split = left.shape[1]
     diagonal = kernel.diagonal(pairs, split)
-    if not (np.isfinite(diagonal).all() and diagonal.max() > 0.0):
+    if not (np.isfinite(diagonal).all() and diagonal.max() > _TINY):
         raise InvalidInput(f"{kernel!r} is 0 or not finite at every pair: no reward could be learned")
     scale = max(1.0, float(diagonal.max()))
     rows, error = pivoted_cholesky(
         lambda w: kernel.between(pairs, pairs[w : w + 1], split)[:, 0] / scale, diagonal / scale, limit
     )
     radius = math.sqrt(float(np.max(np.einsum("wm,wm->w", rows, rows))))
+    if not math.isfinite(radius):
+        raise InvalidInput(f"{kernel!r} is not finite between some pairs")
     return Features(rows, radius, error)
 
 

@@ -53,7 +53,7 @@ def report(public: Public, context: int, action: int, reward: float, noise: Nois
     pair = context * public.table.shape[1] + action
     square = 0.0
     for axis in range(public.message.size):
-        square += float(public.maps[pair, axis]) ** 2
+        square += public.maps[pair, axis] * public.maps[pair, axis]  # ** is not the same bits compiled
     # The map is the server's: whatever it says, what she adds has norm 1 at most.
     value = bounded(reward, public.widths.bound) / max(1.0, math.sqrt(square))
     for axis in range(public.message.size):
