@@ -129,11 +129,11 @@ class KernelContexts(Problem):
         return checks.reward(value)
 
     def extreme_people(self) -> tuple[tuple[int, float], ...]:
-        """Both ends in the rarest context first, then in others; inside, far beyond, no reward."""
+        """Both ends in the rarest context first, then in others; inside, beyond, far beyond, none."""
         order = [int(i) for i in np.argsort(self.context_weights(), kind="stable")[:6]]
         rare, common, bound = order[0], order[-1], float(self.max_reward)
         ends = [(context, sign * bound) for context in order for sign in (1.0, -1.0)]
-        odd = (0.3 * bound, -1e9, 1e300, math.inf, -math.inf, self.missing)
+        odd = (0.3 * bound, 3.0 * bound, -1e9, 1e300, math.inf, -math.inf, self.missing)
         return (*ends, *((rare, reward) for reward in odd), (common, self.missing))
 
     def public_facts(self) -> tuple[str, ...]:
