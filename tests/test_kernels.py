@@ -138,6 +138,8 @@ def test_weights_by_a_public_sampler() -> None:
         ({"weights": (0.0,) * 5}, "not all 0"),
         ({"weights": (-1.0, 1.0, 1.0, 1.0, 1.0)}, "none below 0"),
         ({"max_reward": 0.0}, "max_reward"),
+        ({"max_reward": 8e307}, "other units"),  # two of them are ∞, and so would tell about a third
+        ({"max_reward": 1e-200}, "other units"),
         ({"max_norm": -1.0}, "max_norm"),
         ({"max_rank": 0}, "max_rank"),
     ],

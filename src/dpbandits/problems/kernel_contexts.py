@@ -17,7 +17,7 @@ from dpbandits.problems.problem import Problem
 Points = tuple[tuple[float, ...], ...]
 # Residual k(w, w) below which a pair is taken to be spanned by others, as a share of the largest.
 _TOLERANCE = 1e-9
-# Kernels below this are taken to be 0: squares of their features would underflow.
+# Kernels below this are taken to be 0: squares of their features would underflow. Bounds, too.
 _TINY = 1e-100
 
 
@@ -56,6 +56,11 @@ class KernelContexts(Problem):
         if self.weights is not None:
             object.__setattr__(self, "weights", shares(self.weights, len(self.contexts)))
         checks.positive(max_reward=self.max_reward)
+        if not _TINY <= self.max_reward <= 1.0 / _TINY:
+            raise InvalidInput(
+                f"expected max_reward to be {_TINY:g} to {1.0 / _TINY:g}, got {self.max_reward:g}: sums or "
+                "squares would be lost; use other units"
+            )
         if self.max_norm is not None:
             checks.positive(max_norm=self.max_norm)
         checks.integer(least=1, max_rank=self.max_rank)
