@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.audit.recording import ForcedNoise, Mismatch, RecordingExplore, RecordingNoise, Steer
+from dpbandits.audit.recording import (
+    Draw,
+    ForcedNoise,
+    Mismatch,
+    RecordingExplore,
+    RecordingNoise,
+    Steer,
+)
 from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import implementation, leaves
 from dpbandits.policies import LocalPolicy
@@ -26,7 +33,8 @@ _MIXTURES = 4
 def report_cost(policy: LocalPolicy, problem: Problem, *, seed: int = 0) -> float:
     """The largest cost of one message over all pairs of extreme people and made-up broadcasts.
 
-    Infinite where a message would differ under the same results of every draw.
+    Infinite where a message would differ under the same results of every draw, and where it holds the
+    last bits of a noisy number, which tell what it was added to (`mechanisms/rounding.py`).
     """
     honest, _ = policy.begin(problem)
     people, broadcasts = problem.extreme_people(), [honest, *_made_up(honest, seed)]
@@ -44,7 +52,7 @@ def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: A
         same = _report(honest, public, other, forced, seed) == sent
     except Mismatch:
         return math.inf
-    if not same or len(forced.draws) != len(recording.draws):
+    if not same or len(forced.draws) != len(recording.draws) or _has_last_bits(sent, recording.draws):
         return math.inf
     return draws_cost(list(zip(recording.draws, forced.draws, strict=True)), policy.privacy)
 
@@ -58,6 +66,19 @@ def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> lis
     message = implementation("report", state)(copy.deepcopy(public), context, action, reward, noise)
     parts = map(np.asarray, message if isinstance(message, tuple) else (message,))
     return [(part.dtype.str, part.tobytes()) for part in parts]
+
+
+def _has_last_bits(sent: list[tuple[str, bytes]], draws: list[Draw]) -> bool:
+    """Whether a number of the message is no multiple of 2⁻²⁰ of (about) the least scale of its noise."""
+    scales = [float(np.min(draw.scale)) for draw in draws if draw.kind in ("normal", "laplace")]
+    if not scales or min(scales) <= 0.0:
+        return False
+    step = math.ldexp(1.0, math.frexp(min(scales))[1] - 20)
+    for kind, bits in sent:
+        numbers = np.frombuffer(bits, kind)
+        if numbers.dtype.kind == "f" and (np.fmod(numbers, step) != 0.0).any():
+            return True
+    return False
 
 
 def _made_up(honest: Any, seed: int) -> Iterator[Any]:
