@@ -52,7 +52,7 @@ def laplace_scale(sensitivity: float, budget: Budget) -> float:
 def _noise(sensitivity: float, scale: float) -> float:
     """The scale; a bound so small, or a budget so large, that it rounds to no noise is refused."""
     if sensitivity > 0.0 and not _LEAST <= scale < math.inf:
-        raise InvalidInput(f"noise of scale {scale:g} cannot be drawn: use other units, or another budget")
+        raise InvalidInput(f"noise of scale {scale:g} cannot be drawn: change units or budget")
     return scale
 
 

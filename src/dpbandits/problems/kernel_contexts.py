@@ -58,8 +58,8 @@ class KernelContexts(Problem):
         checks.positive(max_reward=self.max_reward)
         if not _TINY <= self.max_reward <= 1.0 / _TINY:
             raise InvalidInput(
-                f"expected max_reward to be {_TINY:g} to {1.0 / _TINY:g}, got {self.max_reward:g}: sums or "
-                "squares would be lost; use other units"
+                f"expected max_reward to be {_TINY:g} to {1.0 / _TINY:g}, got {self.max_reward:g}: use "
+                "other units, so that sums and squares are not lost"
             )
         if self.max_norm is not None:
             checks.positive(max_norm=self.max_norm)
