@@ -81,10 +81,10 @@ def test_the_command_line_knows_kernel_bandits() -> None:
     said = json.loads(run("recommend", "--kernel", "matern", "--trust", "local", "--json"))
     assert said["policy"]["kind"] == "LocalKernelThompson"
     table = run(
-        *("compare", "capri:trust=local", "kernel-thompson", "--env", "squared-exponential"),
+        *("compare", "capri:trust=local", "kernel-thompson", "--env", "kernel-world"),
         *("--privacy", "eps=1,delta=1e-5", "--rounds", "1500", "--runs", "1", "--no-twins"),
     )
     assert "MB a run" in table and "expect little better than uniform play" in " ".join(table.split())
     assert "(1, 1e-05)-DP" in table and "none (" not in table
     with pytest.raises(InvalidInput, match="--means"):
-        run("compare", "--env", "matern", "--means", ".5,.6")
+        run("compare", "--env", "kernel-world:kernel=matern", "--means", ".5,.6")

@@ -19,6 +19,7 @@ from dpbandits.audit.recording import ForcedNoise, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost, limit_of
 from dpbandits.engine import NoSecret, implementation, state_bytes, verb
 from dpbandits.errors import InvalidInput
+from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel import capri, local_capri, posterior, projection
 from test_kernels import GRID, KERNELS, dense
 
@@ -315,15 +316,54 @@ def report_trusting(
     pair = context * public.table.shape[1] + action
     value = dpb.problems.kernel_contexts.bounded(reward, public.widths.bound)
     for axis in range(public.message.size):
-        public.message[axis] = noise.normal(value * public.maps[pair, axis], public.scale)
+        drawn = noise.normal(value * public.maps[pair, axis], public.scale)
+        public.message[axis] = rounded(drawn, public.step)
     return (public.message,)
+
+
+class TrustsWhatIsActive(dpb.LocalCapri):
+    """Shortens her term by the longest one of the pairs that the broadcast says are active."""
+
+    abstract = True
+
+    class state(local_capri.Public): ...
+
+    def begin(self, problem: dpb.KernelContexts) -> Any:
+        public, secret = super().begin(problem)
+        return self.state(*public), secret
+
+
+@verb
+def report_active(
+    public: TrustsWhatIsActive.state, context: int, action: int, reward: float, noise: Any
+) -> Any:
+    pair = context * public.table.shape[1] + action
+    norms = np.sqrt(np.sum(public.maps**2, axis=1))
+    longest = max(1.0, float(np.max(norms[public.active.ravel()], initial=0.0)))
+    value = dpb.problems.kernel_contexts.bounded(reward, public.widths.bound) / longest
+    for axis in range(public.message.size):
+        drawn = noise.normal(value * public.maps[pair, axis], public.scale)
+        public.message[axis] = rounded(drawn, public.step)
+    return (public.message,)
+
+
+class SendsLastBits(dpb.LocalKernelThompson):
+    """Does not round."""
+
+    abstract = True
+
+    def begin(self, problem: dpb.KernelContexts) -> Any:
+        public, secret = super().begin(problem)
+        return public._replace(step=0.0), secret
 
 
 def test_no_broadcast_makes_a_message_cost_more_and_a_trusting_person_is_caught() -> None:
     problem = dpb.KernelContexts.example(48)
     for policy in LOCAL:
         assert report_cost(policy, problem) <= limit_of(policy.privacy) * (1 + 1e-9)
-    assert report_cost(TrustsTheServersMap(privacy=BUDGET), problem) > 10 * limit_of(BUDGET)
+    for kind in (TrustsTheServersMap, TrustsWhatIsActive):
+        assert 10 * limit_of(BUDGET) < report_cost(kind(privacy=BUDGET), problem) < math.inf
+    assert report_cost(SendsLastBits(privacy=BUDGET), problem) == math.inf
 
 
 @pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
@@ -387,6 +427,19 @@ def test_odd_problems_run(name: str, privacy: dpb.Budget) -> None:
             learner.update(action, float(chance.choice([-1.0, 1.0])))
         for part in (learner._public.table,) if hasattr(learner._public, "table") else ():
             assert np.isfinite(part).all() and (part[:, -1] == 1.0).all()
+
+
+def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
+    """Only an action without features stays, or one whose squares underflow: the map has norm 1 or 0."""
+    for left, norm in ((0.0, 0.0), (3e-162, 1.0), (1e-300, 1.0)):
+        problem = dpb.KernelContexts(dpb.Linear(on="action"), GRID, ((left, left), (1.0, 1.0)))
+        state, secret = dpb.Capri(privacy=BUDGET, first_epoch=30).begin(problem)
+        state.active[:, 1] = False
+        state.table[...] = 1.0
+        capri.pause(state, secret, np.random.default_rng(1))
+        found = np.sqrt((state.maps**2).sum(axis=1)).reshape(state.active.shape)
+        assert (found[:, 1] == 0.0).all() and found[:, 0] == pytest.approx(norm)
+        assert all(np.isfinite(part).all() for part in (state.maps, state.width))
 
 
 def test_bad_options_are_refused_by_name() -> None:

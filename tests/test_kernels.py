@@ -86,6 +86,28 @@ def test_kernels_above_one_are_scaled_down_and_small_ones_left() -> None:
     assert small.features().radius == pytest.approx(0.5)
 
 
+def test_points_far_apart_have_nothing_in_common() -> None:
+    for kernel in (dpb.SquaredExponential(0.2), *(dpb.Matern(0.2, s) for s in (0.5, 1.5, 2.5))):
+        features = dpb.KernelContexts(kernel, (0.0, 1e200, -1e300), (0.0, 1e290)).features()
+        np.testing.assert_allclose(features.rows @ features.rows.T, np.eye(6))
+
+
+class Undefined(dpb.Linear):
+    """Finite at every pair, not between two."""
+
+    abstract = True
+
+    def _of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.where(left[:, :1] == right[:, :1].T, 1.0, np.nan)
+
+
+def test_kernels_that_are_next_to_nothing_or_no_numbers_are_refused() -> None:
+    for kernel, points in ((dpb.Linear(), (0.0, 1e-162)), (Undefined(), (1.0, 2.0))):
+        problem = dpb.KernelContexts(kernel, points, (0.0,))
+        with pytest.raises(InvalidInput, match="finite"):
+            problem.features()
+
+
 def test_weights_by_a_public_sampler() -> None:
     def sampler(generator: np.random.Generator, draws: int) -> np.ndarray:
         return generator.integers(0, 2, size=draws)
@@ -116,6 +138,8 @@ def test_weights_by_a_public_sampler() -> None:
         ({"weights": (0.0,) * 5}, "not all 0"),
         ({"weights": (-1.0, 1.0, 1.0, 1.0, 1.0)}, "none below 0"),
         ({"max_reward": 0.0}, "max_reward"),
+        ({"max_reward": 8e307}, "other units"),  # two of them are ∞, and so would tell about a third
+        ({"max_reward": 1e-200}, "other units"),
         ({"max_norm": -1.0}, "max_norm"),
         ({"max_rank": 0}, "max_rank"),
     ],

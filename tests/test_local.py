@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -598,3 +599,8 @@ def test_the_last_bits_of_a_message_tell_nothing(scale: float) -> None:
         arms = dpb.LocalUCB(privacy=budget, rewards="bounded")
         numbers = _numbers(arms, dpb.Arms(2), (), 0.5) / rounding_step(scale)
         assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 190
+    pairs = dpb.KernelContexts(dpb.Matern(0.2), (0.0, 1.0), (0.0, 1.0))
+    for kind, reward in product((dpb.KernelThompson, dpb.Capri), (0.0, 1.0)):
+        kernel = kind(privacy=dpb.GaussianDP(1.0 / scale), trust="local")
+        numbers = _numbers(kernel, pairs, (0,), reward) / rounding_step(2.0 * scale)
+        assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 390

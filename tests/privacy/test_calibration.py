@@ -107,3 +107,19 @@ def test_bad_sensitivities_and_scales_are_named(bad: float) -> None:
             release(1.0, bad)
         with pytest.raises(InvalidInput, match="expected scale > 0"):
             release(1.0, 0.0)
+
+
+def test_noise_that_would_be_lost_is_refused() -> None:
+    """Half the least number is 0: that would be no noise at all."""
+    for scale, budget in (
+        (gaussian_scale, GaussianDP(5.0)),
+        (laplace_scale, PureDP(5.0)),
+        (laplace_scale, GaussianDP(5.0)),
+    ):
+        for sensitivity in (5e-324, 1e-310):
+            with pytest.raises(InvalidInput, match="cannot be drawn"):
+                scale(sensitivity, budget)
+        assert scale(1e-300, budget) > 0.0 == scale(0.0, budget)
+    for scale, budget in ((gaussian_scale, GaussianDP(1e-10)), (laplace_scale, PureDP(1e-10))):
+        with pytest.raises(InvalidInput, match="cannot be drawn"):
+            scale(1e300, budget)

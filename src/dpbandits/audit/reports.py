@@ -6,32 +6,41 @@ server: so here every pair of extreme people reports on broadcasts that were mad
 
 import copy
 import math
-from itertools import product
+from collections.abc import Iterator
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
-from dpbandits.audit.recording import ForcedNoise, Mismatch, RecordingExplore, RecordingNoise, Steer
+from dpbandits.audit.recording import (
+    Draw,
+    ForcedNoise,
+    Mismatch,
+    RecordingExplore,
+    RecordingNoise,
+    Steer,
+)
 from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import implementation, leaves
 from dpbandits.policies import LocalPolicy
 from dpbandits.problems import Problem
 
-# What every array of a made-up broadcast is filled with, whole numbers rounded.
+# What made-up broadcasts are filled with, whole numbers rounded.
 _MADE_UP = (0.0, 1e-6, 1.0, 3.0, 1e6)
+_MIXTURES = 4
 
 
 def report_cost(policy: LocalPolicy, problem: Problem, *, seed: int = 0) -> float:
     """The largest cost of one message over all pairs of extreme people and made-up broadcasts.
 
-    Infinite where a message would differ under the same results of every draw.
+    Infinite where a message would differ under the same results of every draw, and where it holds the
+    last bits of a noisy number, which tell what it was added to (`mechanisms/rounding.py`).
     """
     honest, _ = policy.begin(problem)
-    broadcasts = [honest, *(_filled(honest, value) for value in _MADE_UP)]
-    people = problem.extreme_people()
+    people, broadcasts = problem.extreme_people(), [honest, *_made_up(honest, seed)]
     return max(
         _pair_cost(policy, honest, public, one, other, seed)
-        for public, one, other in product(broadcasts, people, people)
+        for public, (one, other) in product(broadcasts, combinations(people, 2))
     )
 
 
@@ -43,7 +52,7 @@ def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: A
         same = _report(honest, public, other, forced, seed) == sent
     except Mismatch:
         return math.inf
-    if not same or len(forced.draws) != len(recording.draws):
+    if not same or len(forced.draws) != len(recording.draws) or _has_last_bits(sent, recording.draws):
         return math.inf
     return draws_cost(list(zip(recording.draws, forced.draws, strict=True)), policy.privacy)
 
@@ -59,9 +68,37 @@ def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> lis
     return [(part.dtype.str, part.tobytes()) for part in parts]
 
 
-def _filled(honest: Any, value: float) -> Any:
+def _has_last_bits(sent: list[tuple[str, bytes]], draws: list[Draw]) -> bool:
+    """Whether a number of the message is no multiple of 2⁻²⁰ of (about) the least scale of its noise."""
+    scales = [float(np.min(draw.scale)) for draw in draws if draw.kind in ("normal", "laplace")]
+    if not scales or min(scales) <= 0.0:
+        return False
+    step = math.ldexp(1.0, math.frexp(min(scales))[1] - 20)
+    for kind, bits in sent:
+        numbers = np.frombuffer(bits, kind)
+        if numbers.dtype.kind == "f" and (np.fmod(numbers, step) != 0.0).any():
+            return True
+    return False
+
+
+def _made_up(honest: Any, seed: int) -> Iterator[Any]:
+    """Broadcasts with all arrays alike, with one unlike the others, and with every number another."""
+    arrays = [name for name, value in leaves(honest, sent=True) if isinstance(value, np.ndarray)]
+    chance = np.random.default_rng(seed)
+    for value in _MADE_UP:
+        yield _filled(honest, dict.fromkeys(arrays, value))
+    for name, (one, others) in product(arrays, ((0.0, 1e6), (1e6, 0.0))):
+        yield _filled(honest, dict.fromkeys(arrays, others) | {name: one})
+    for _ in range(_MIXTURES):
+        yield _filled(honest, dict.fromkeys(arrays, chance))
+
+
+def _filled(honest: Any, numbers: dict[str, Any]) -> Any:
     public = copy.deepcopy(honest)
-    for _, array in leaves(public, sent=True):
-        if isinstance(array, np.ndarray):
-            array[...] = array.dtype.type(value)
+    for name, array in leaves(public, sent=True):
+        if name in numbers:
+            given = numbers[name]
+            if isinstance(given, np.random.Generator):
+                given = given.choice((*_MADE_UP, *np.negative(_MADE_UP)), array.shape)
+            array[...] = np.asarray(given).astype(array.dtype)
     return public

@@ -3,9 +3,12 @@
 import math
 
 from dpbandits import checks
-from dpbandits.errors import BudgetNotAccepted
+from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+
+# Below the least normal number a scale has few bits left, and then none.
+_LEAST = float.fromhex("0x1p-1022")
 
 
 def gaussian_scale(sensitivity: float, budget: Budget) -> float:
@@ -20,7 +23,7 @@ def gaussian_scale(sensitivity: float, budget: Budget) -> float:
     checks.not_negative(sensitivity=sensitivity)
     if isinstance(budget, NonPrivate):
         return 0.0
-    return sensitivity / budget.to_gaussian().mu
+    return _noise(sensitivity, sensitivity / budget.to_gaussian().mu)
 
 
 def laplace_epsilon(budget: Budget) -> float:
@@ -41,7 +44,16 @@ def laplace_epsilon(budget: Budget) -> float:
 def laplace_scale(sensitivity: float, budget: Budget) -> float:
     """Scale of Laplace noise for one release of L1 sensitivity Δ: Δ/ε, 0 for `NonPrivate`."""
     checks.not_negative(sensitivity=sensitivity)
-    return sensitivity / laplace_epsilon(budget)
+    if isinstance(budget, NonPrivate):
+        return 0.0
+    return _noise(sensitivity, sensitivity / laplace_epsilon(budget))
+
+
+def _noise(sensitivity: float, scale: float) -> float:
+    """The scale; a bound so small, or a budget so large, that it rounds to no noise is refused."""
+    if sensitivity > 0.0 and not _LEAST <= scale < math.inf:
+        raise InvalidInput(f"noise of scale {scale:g} cannot be drawn: change units or budget")
+    return scale
 
 
 def gaussian_release(sensitivity: float, scale: float) -> GaussianDP:

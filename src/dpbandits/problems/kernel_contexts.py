@@ -17,6 +17,8 @@ from dpbandits.problems.problem import Problem
 Points = tuple[tuple[float, ...], ...]
 # Residual k(w, w) below which a pair is taken to be spanned by others, as a share of the largest.
 _TOLERANCE = 1e-9
+# Kernels below this are taken to be 0: squares of their features would underflow. Bounds, too.
+_TINY = 1e-100
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class KernelContexts(Problem):
         if self.weights is not None:
             object.__setattr__(self, "weights", shares(self.weights, len(self.contexts)))
         checks.positive(max_reward=self.max_reward)
+        if not _TINY <= self.max_reward <= 1.0 / _TINY:
+            raise InvalidInput(
+                f"expected max_reward to be {_TINY:g} to {1.0 / _TINY:g}, got {self.max_reward:g}: use "
+                "other units, so that sums and squares are not lost"
+            )
         if self.max_norm is not None:
             checks.positive(max_norm=self.max_norm)
         checks.integer(least=1, max_rank=self.max_rank)
@@ -127,11 +134,11 @@ class KernelContexts(Problem):
         return checks.reward(value)
 
     def extreme_people(self) -> tuple[tuple[int, float], ...]:
-        """Both ends in the rarest context first, then in others; inside, far beyond, no reward."""
+        """Both ends in the rarest context first, then in others; inside, beyond, far beyond, none."""
         order = [int(i) for i in np.argsort(self.context_weights(), kind="stable")[:6]]
         rare, common, bound = order[0], order[-1], float(self.max_reward)
         ends = [(context, sign * bound) for context in order for sign in (1.0, -1.0)]
-        odd = (0.3 * bound, -1e9, 1e300, math.inf, -math.inf, self.missing)
+        odd = (0.3 * bound, 3.0 * bound, -1e9, 1e300, math.inf, -math.inf, self.missing)
         return (*ends, *((rare, reward) for reward in odd), (common, self.missing))
 
     def public_facts(self) -> tuple[str, ...]:
@@ -169,13 +176,15 @@ def _features(kernel: Kernel, contexts: Points, actions: Points, limit: int) -> 
     pairs = np.hstack([np.repeat(left, len(right), axis=0), np.tile(right, (len(left), 1))])
     split = left.shape[1]
     diagonal = kernel.diagonal(pairs, split)
-    if not (np.isfinite(diagonal).all() and diagonal.max() > 0.0):
+    if not (np.isfinite(diagonal).all() and diagonal.max() > _TINY):
         raise InvalidInput(f"{kernel!r} is 0 or not finite at every pair: no reward could be learned")
     scale = max(1.0, float(diagonal.max()))
     rows, error = pivoted_cholesky(
         lambda w: kernel.between(pairs, pairs[w : w + 1], split)[:, 0] / scale, diagonal / scale, limit
     )
     radius = math.sqrt(float(np.max(np.einsum("wm,wm->w", rows, rows))))
+    if not math.isfinite(radius):
+        raise InvalidInput(f"{kernel!r} is not finite between some pairs")
     return Features(rows, radius, error)
 
 

@@ -84,7 +84,8 @@ class _Stationary(_OnCoordinates):
     def _of(self, left: Array, right: Array) -> Array:
         square = np.zeros((len(left), len(right)))
         for axis in range(left.shape[1]):  # not by |a|² + |b|² − 2ab, which loses equal points
-            square += ((left[:, None, axis] - right[None, :, axis]) / self.length_scale) ** 2
+            with np.errstate(over="ignore"):  # points that far apart have nothing in common
+                square += ((left[:, None, axis] - right[None, :, axis]) / self.length_scale) ** 2
         return self._of_square(square)
 
     @abstractmethod
@@ -118,7 +119,8 @@ class Matern(_Stationary):
         checks.one_of((0.5, 1.5, 2.5), smoothness=self.smoothness)
 
     def _of_square(self, square: Array) -> Array:
-        s = np.sqrt(2.0 * self.smoothness * square)
+        # At 1000 e^−s is 0 already; further out the product would be ∞·0.
+        s = np.minimum(np.sqrt(2.0 * self.smoothness * np.minimum(square, 1e9)), 1e3)
         polynomial = {0.5: 1.0, 1.5: 1.0 + s, 2.5: 1.0 + s + s * s / 3.0}[self.smoothness]
         return np.asarray(polynomial * np.exp(-s))
 

@@ -30,7 +30,7 @@ class Public(NamedTuple):
     length: NDArray[np.int64]  # (1,) T_r
     active: NDArray[np.bool_]  # (contexts, actions)
     table: Array  # cumulative, uniform over the active ones
-    maps: Array  # (|W|, m) u(w) / reach: of norm at most 1 for every active pair
+    maps: Array  # (|W|, m) u(w) / reach, of norm at most 1; 0 for pairs that are not active
     reach: Array  # (1,) max |u(w)| over the active pairs of all contexts
     width: Array  # (contexts, actions, actions): how far an estimated difference may be off
     weights: Array  # κ
@@ -96,13 +96,22 @@ def open_epoch(public: Any, noise: Any) -> None:
     else:
         moved, z = rows, design(rows, shares, length)
     maps, back = whitened(moved, z, public.widths.tau)
-    norms = np.sqrt(np.einsum("wm,wm->w", maps, maps))
     # Over every context, also those that never come by κ: whoever comes is protected.
-    public.reach[0] = np.max(norms[public.active.ravel()])
-    public.maps[...] = maps / public.reach[0]
+    active = public.active.ravel()
+    public.reach[0] = longest(maps[active])
+    public.maps[...] = 0.0
+    public.maps[active] = maps[active] / public.reach[0]
     spans, squares = (differences(vectors, public.active.shape[0]) for vectors in (maps, back))
     epoch, reach = int(public.epoch[0]), float(public.reach[0])
     public.width[...] = public.widths.at(epoch, length, spans, squares, reach, public.scale)
+
+
+def longest(maps: Array) -> float:
+    """The largest norm of a row, also where squares would underflow; 1 where all are 0."""
+    unit = float(np.max(np.abs(maps)))
+    if unit == 0.0:
+        return 1.0
+    return unit * math.sqrt(float(np.max(np.einsum("wm,wm->w", maps / unit, maps / unit))))
 
 
 def _copy(shares: Array, length: int, noise: Any) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret, verb
 from dpbandits.engine.streams import Seed
+from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.kernel.capri import Capri, eliminate, open_epoch
 from dpbandits.policies.kernel.confidence import Widths
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
@@ -37,6 +38,7 @@ class Public(NamedTuple):
     copies: bool
     total: Array  # the sum of the epoch's messages
     message: Array  # scratch of `report`
+    step: float  # to which its numbers are rounded
 
 
 @verb
@@ -51,11 +53,12 @@ def report(public: Public, context: int, action: int, reward: float, noise: Nois
     pair = context * public.table.shape[1] + action
     square = 0.0
     for axis in range(public.message.size):
-        square += float(public.maps[pair, axis]) ** 2
+        square += public.maps[pair, axis] * public.maps[pair, axis]  # ** is not the same bits compiled
     # The map is the server's: whatever it says, what she adds has norm 1 at most.
     value = bounded(reward, public.widths.bound) / max(1.0, math.sqrt(square))
     for axis in range(public.message.size):
-        public.message[axis] = noise.normal(value * public.maps[pair, axis], public.scale)
+        drawn = noise.normal(value * public.maps[pair, axis], public.scale)
+        public.message[axis] = rounded(drawn, public.step)
     return (public.message,)
 
 
@@ -94,6 +97,7 @@ class LocalCapri(LocalPolicy, Capri):
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Her
     message is one Gaussian release of a vector of norm at most B: μ-GDP. It holds whatever the server
     broadcasts: she shortens u to the norm it should have, and bound and noise are numbers of her own.
+    Numbers are sent without their last bits (`mechanisms/rounding.py`).
 
     **Regret.** Õ(√(γ_T T) + γ_T √T/ε) in the paper, with constants that keep it at uniform play in
     practice; `capri-regret` measures it.
@@ -112,7 +116,8 @@ class LocalCapri(LocalPolicy, Capri):
         """Every action active; the first pause opens the first epoch."""
         public: Any = Capri.begin(self, problem)[0]
         size = public.features.rows.shape[1]
-        return Public._make((*public, np.zeros(size), np.zeros(size))), NoSecret()
+        step = rounding_step(public.scale)
+        return Public._make((*public, np.zeros(size), np.zeros(size), step)), NoSecret()
 
     def start(  # type: ignore[override]
         self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None

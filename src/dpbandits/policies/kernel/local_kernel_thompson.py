@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret, verb
 from dpbandits.engine.streams import Seed
+from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch, known_shares
 from dpbandits.policies.kernel.outlook import warn_if_short
@@ -29,6 +30,7 @@ class Public(NamedTuple):
     scale: float  # of the noise
     total: Array  # the sum of the epoch's messages
     message: Array  # scratch of `report`
+    step: float  # to which its numbers are rounded
 
 
 @verb
@@ -43,7 +45,8 @@ def report(public: Public, context: int, action: int, reward: float, noise: Nois
     pair = context * public.table.shape[1] + action
     value = bounded(reward, public.posterior.bound)
     for axis in range(public.message.size):
-        public.message[axis] = noise.normal(value * public.features.rows[pair, axis], public.scale)
+        drawn = noise.normal(value * public.features.rows[pair, axis], public.scale)
+        public.message[axis] = rounded(drawn, public.step)
     return (public.message,)
 
 
@@ -80,6 +83,7 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Her
     message is one Gaussian release of a vector of norm at most B·max|φ|, so it is μ-GDP whatever the
     server broadcasts: features, bound and noise are her own, and the table only says how she chooses.
+    Numbers are sent without their last bits (`mechanisms/rounding.py`).
 
     **Regret.** No bound is proved. Noise grows with √T_r here, so that at ε = 1 some 10⁵ rounds are
     needed before much is learned; `start` warns where the declared horizon is too short.
@@ -100,7 +104,8 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
         """Uniform play, nothing known."""
         public: Any = KernelThompson.begin(self, problem)[0]
         size = public.features.rows.shape[1]
-        return Public._make((*public, np.zeros(size), np.zeros(size))), NoSecret()
+        step = rounding_step(public.scale)
+        return Public._make((*public, np.zeros(size), np.zeros(size), step)), NoSecret()
 
     def schedule(self) -> int:
         """The length of the first epoch; shorter ones would only be noise."""
