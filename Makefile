@@ -16,7 +16,7 @@ test: $(VENV)/.development  ## all checks
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 bench: $(VENV)/.development  ## the speed table
 	$(BIN)/python benchmarks/speed.py

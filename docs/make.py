@@ -10,7 +10,7 @@ from pathlib import Path
 from typer.main import get_command
 
 from dpbandits.cli.main import app
-from dpbandits.experiments import FIGURES
+from dpbandits.experiments import FIGURES, figure_named
 from dpbandits.experiments.documentation import write_reproduction
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
@@ -69,25 +69,24 @@ def draw_readme_plot() -> None:
 
 
 def main() -> None:
-    """Write everything; with --check, only compare the pages that need no simulation."""
+    """Write everything, or the sections of the figures named; with --check, only compare pages."""
     pages = {"policies.md": policies_page(), "cli.md": cli_page()}
     if "--check" in sys.argv:
         stale = [name for name, text in pages.items() if (DOCS / name).read_text() != text]
         sys.exit(f"out of date, run `make docs`: {', '.join(stale)}" if stale else 0)
     for name, text in pages.items():
         (DOCS / name).write_text(text)
-    draw_readme_plot()
-    for figure in FIGURES.values():
+    names = sys.argv[1:] or list(FIGURES)
+    if not sys.argv[1:]:
+        draw_readme_plot()
+    for figure in map(figure_named, names):
         if (needed := figure.missing()) is not None:
-            # Leaving it out would drop what the page says about it.
-            sys.exit(f"{figure.name} cannot be made: {needed}")
-    with tempfile.TemporaryDirectory() as folder:
-        results = {
-            name: (figure, reproduce(figure, scale, Path(folder) / name), scale)
-            for name, figure in sorted(FIGURES.items(), key=lambda item: item[1].minutes)
-            for scale in (figure.shown or (Scale.quick if figure.minutes else Scale.paper),)
-        }
-        write_reproduction(DOCS, results)
+            print(f"{figure.name} is left as it is: {needed}", file=sys.stderr)
+            continue
+        scale = figure.shown or (Scale.quick if figure.minutes else Scale.paper)
+        with tempfile.TemporaryDirectory() as folder:
+            result = reproduce(figure, scale, Path(folder) / figure.name)
+        write_reproduction(DOCS, {figure.name: (figure, result, scale)})
 
 
 if __name__ == "__main__":

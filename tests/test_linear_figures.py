@@ -1,6 +1,7 @@
 """Figures of the linear family: what they simulate, and verdicts that follow the measurements."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def made_up(figure: Figure, final: Final, scale: Scale = Scale.quick, settled: f
 
 
 def verdicts(figure: Figure, final: Final, settled: float = 0.3) -> list[bool]:
-    return [claim.holds for claim in figure.claims(made_up(figure, final, settled=settled), Scale.quick)]
+    claims = figure.claims(made_up(figure, final, settled=settled), Scale.quick)
+    json.dumps([claim.to_dict() for claim in claims])  # as it is written: no numbers of NumPy's
+    return [claim.holds for claim in claims]
 
 
 def noisier(simulation: Simulation) -> float:
@@ -63,13 +66,14 @@ def test_the_variants_claims_follow_the_curves() -> None:
         values = {**as_drawn, "WishartUnshifted": 5.0 if gap else 8.0} | other
         return 1000.0 * values[label]
 
-    assert verdicts(figure, drawn) == [True] * 5
+    assert verdicts(figure, drawn) == [True] * 6
     for index, change in enumerate(
         ({"Gaussian": 6.0}, {"Wishart": 9.0}, {"WishartUnshifted": 6.0}, {"NonPrivate": 1.0})
     ):
         found = verdicts(figure, lambda s, label, change=change: drawn(s, label, **change))
         assert not found[index], change
     assert not verdicts(figure, drawn, settled=1.0)[4]
+    assert not verdicts(figure, lambda s, x: 1e9)[5]
 
 
 def test_the_shift_claims_follow_the_curves() -> None:
@@ -145,6 +149,7 @@ def test_the_leaderboards_claims_follow_the_curves() -> None:
 
     everywhere = figure.claims(made_up(figure, good, Scale.paper), Scale.paper)
     assert len(everywhere) == 17 and all(claim.holds for claim in everywhere)
+    json.dumps([claim.to_dict() for claim in everywhere])
     bad = figure.claims(made_up(figure, lambda s, x: 10.0 * good(s, x) + 1e5, Scale.paper), Scale.paper)
     assert not any(claim.holds for claim in bad)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dpbandits as dpb
 from dpbandits.engine import clear, join, verb
-from dpbandits.errors import InvalidInput
+from dpbandits.errors import InvalidInput, RoundError
 from dpbandits.problems.matroids.greedy import improve, rebuild, start_greedy
 from dpbandits.problems.matroids.linear import start_vectors
 from dpbandits.recipes import Recipe
@@ -296,6 +296,70 @@ def test_an_outsiders_matroid_is_simulated() -> None:
     assert trace.regret("uniform-bases")[:, -1] / 4000 == pytest.approx(4.8, abs=0.15)
 
 
+class Load(NamedTuple):
+    weight: np.ndarray  # (1,)
+
+
+@verb
+def clear_load(matroid: Load) -> None:
+    matroid.weight[0] = 0
+
+
+@verb
+def join_load(matroid: Load, item: int) -> bool:
+    heavy = 1 if item < 10 else 4
+    if matroid.weight[0] + heavy > 10:
+        return False
+    matroid.weight[0] += heavy
+    return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Knapsack(dpb.Matroid):
+    """An outsider's that is no matroid: ten light ones fit, or two heavy and two light."""
+
+    @property
+    def size(self) -> int:
+        return 20
+
+    def state(self) -> Load:
+        return Load(np.zeros(1, np.int64))
+
+
+@pytest.mark.parametrize(
+    "kind", [dpb.CombinatorialTreeUCB, dpb.FocusedMatroidUCB, dpb.PrivateMatroidThompson]
+)
+def test_no_item_is_chosen_twice_even_of_what_is_no_matroid(kind: Any) -> None:
+    """Twice in one sum, a reward would cost more than Gaussian noise for ten items pays for."""
+    learner = kind(privacy=dpb.GaussianDP(1.0)).start(dpb.MatroidBases(Knapsack()), seed=3)
+    for _ in range(60):
+        items = learner.select()
+        assert len(set(items.tolist())) == items.size == 10
+        learner.update(items, np.ones(10))
+
+
+@dataclasses.dataclass(frozen=True)
+class Shelf(dpb.Matroid):
+    """An outsider's whose `rank` is how many fit on each of three shelves."""
+
+    rank: int
+
+    @property
+    def size(self) -> int:
+        return 9
+
+    def independent(self, chosen: Iterable[int]) -> bool:
+        items = list(chosen)
+        shelves = [item // 3 for item in items]
+        return len(set(items)) == len(items) and all(shelves.count(x) <= self.rank for x in range(3))
+
+
+def test_noise_is_not_shared_out_over_an_outsiders_idea_of_rank() -> None:
+    """With noise for one item and three released, 1-DP would be printed and 3-DP delivered."""
+    with pytest.raises(InvalidInput, match="expected rank to be 3, the items of a basis, got 1"):
+        dpb.MatroidBases(Shelf(1))
+
+
 class BadMatroid(OwnMatroid):
     abstract = True
 
@@ -383,6 +447,21 @@ def test_rewards_of_a_round_are_checked() -> None:
     learner.update(items.tolist(), (True, 0))
     learner.select()
     learner.skip()
-    assert learner.rounds == 2
+    learner.update(learner.select(), [10**400, -(10**400)])  # clipped
+    assert learner.rounds == 3
     with pytest.raises(InvalidInput, match="takes no context"):
         learner.select(1.0)
+
+
+@pytest.mark.parametrize("kind", [dpb.FocusedMatroidUCB, dpb.PrivateMatroidUCB])
+def test_a_basis_that_the_caller_changes_is_not_learned_from(kind: Any) -> None:
+    """One item four times in a sum would cost twice the budget; one out of range, the memory."""
+    problem = dpb.MatroidBases(dpb.UniformMatroid(6, 4))
+    learner = kind(privacy=dpb.GaussianDP(1.0)).start(problem, seed=1)
+    items = learner.select()
+    chosen = items.copy()
+    items[:] = 0
+    with pytest.raises(RoundError, match="the open round chose"):
+        learner.update(items, np.ones(4))
+    learner.update(chosen, np.ones(4))
+    assert sorted(np.flatnonzero(learner._secret.open)) == sorted(chosen)

@@ -82,9 +82,7 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
 
 def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendation:
     if isinstance(problem, Arms):
-        reason = (
-            "people randomise their own answers, at the best order of regret there can be."
-        )
+        reason = "people randomise their own answers, at the best order of regret there can be."
         return Recommendation(policy=LocalUCB(privacy=privacy), reason=reason)
     reason = (
         "people randomise their own rows; expect it to need some 10⁵ rounds at μ = 1 before it is much "

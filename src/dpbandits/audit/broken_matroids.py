@@ -97,4 +97,46 @@ def observe_ratings(
         public.round[0] += 1
 
 
-BROKEN_MATROIDS: tuple[type[Policy], ...] = (PrintedFirstLook, FeedsAll, FeedsTheRated, CountsRatings)
+class FeedsComparisons(BrokenFocus):
+    """The item fed is compared with the next one of the basis; the noise is for one reward."""
+
+    abstract = True
+
+    class state(focused_matroid_ucb.Public): ...
+
+
+@verb
+def observe_comparison(
+    public: FeedsComparisons.state, secret: Buffers, context: None, action: Items, reward: Rewards
+) -> None:
+    """A difference moves by 2 where the two rewards move in opposite directions, and only there."""
+    focused_matroid_ucb.observe(public, secret, context, action, reward)
+    secret.open[action[0][0], 0] -= centred(reward[0][1])
+
+
+class RemembersOneRating(BrokenFocus):
+    """A round in which she rated the first item and not the second counts twice."""
+
+    abstract = True
+
+    class state(focused_matroid_ucb.Public): ...
+
+
+@verb
+def observe_one_rating(
+    public: RemembersOneRating.state, secret: Buffers, context: None, action: Items, reward: Rewards
+) -> None:
+    """What is counted follows the rewards, of some people only."""
+    focused_matroid_ucb.observe(public, secret, context, action, reward)
+    if reward[0][0] > reward[0][1]:
+        public.round[0] += 1
+
+
+BROKEN_MATROIDS: tuple[type[Policy], ...] = (
+    PrintedFirstLook,
+    FeedsAll,
+    FeedsTheRated,
+    CountsRatings,
+    FeedsComparisons,
+    RemembersOneRating,
+)

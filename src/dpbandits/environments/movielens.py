@@ -62,7 +62,8 @@ class MovieRatings(MatroidEnvironment):
     Each round a person is drawn from those in the data. A film's vector has a 1 for each of its genres,
     so that a basis is diverse. `path` is a MovieLens folder: 1M (ratings.dat, movies.dat) or 100K
     (u.data, u.item). The same person may be drawn in several rounds: a guarantee for one round's rewards
-    is none for all that a person ever rated.
+    is none for all that a person ever rated. Nor does it cover which films these are, and in what order:
+    the matroid counts as public, and here it is made of everybody's ratings.
     """
 
     path: str

@@ -223,7 +223,7 @@ class _Films(_Returns):
     notes: ClassVar[tuple[str, ...]] = (
         _NOTE,
         f"{LICENCE} The same person can be drawn in several rounds: the guarantees are for one round's "
-        "ratings, not for all that a person ever rated.",
+        "ratings, not for all that a person ever rated, nor for which hundred films most people rated.",
     )
 
     def world(self) -> MovieRatings:

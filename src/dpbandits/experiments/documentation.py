@@ -1,7 +1,9 @@
 """docs/reproduction.md: one row per published claim, generated from measurements."""
 
+import re
 from pathlib import Path
 
+from dpbandits.experiments import FIGURES
 from dpbandits.experiments.figure import Figure, Result, Scale
 from dpbandits.experiments.reproduce import claim_rows
 from dpbandits.reports.figures import save_figure
@@ -16,26 +18,40 @@ picture and a page with the numbers behind each verdict.
 
 
 def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Scale]]) -> Path:
-    """Write the page and its pictures."""
-    pictures = folder / "figures"
+    """Write the sections of these figures and their pictures; the page keeps those of all others."""
+    pictures, path = folder / "figures", folder / "reproduction.md"
     pictures.mkdir(parents=True, exist_ok=True)
-    parts = [_HEAD]
+    parts = sections(path.read_text(encoding="utf-8")) if path.exists() else {}
     for name, (figure, result, scale) in results.items():
-        shown = [f"\n![{figure.title}](figures/{name}.png)\n\n"] if figure.published else ["\n"]
         if figure.published:
             save_figure(result.drawing, pictures / f"{name}.png")
-        rows = [
-            {key: value for key, value in row.items() if key != "figure"} | {"scale": result.scale}
-            for row in claim_rows(figure, result)
-        ]
-        parts += [
+        parts[name] = _section(figure, result, scale)
+    order = list(FIGURES)
+    known = sorted((name for name in parts if name in order), key=order.index)
+    path.write_text(_HEAD + "".join(parts[name] for name in known), encoding="utf-8")
+    return path
+
+
+def sections(page: str) -> dict[str, str]:
+    """The parts of a page by the figure each is about."""
+    starts = re.split(r"(?m)^(?=\n## [\w-]+: )", page)[1:]
+    return {start.split("## ", 1)[1].split(":", 1)[0]: start for start in starts}
+
+
+def _section(figure: Figure, result: Result, scale: Scale) -> str:
+    name = figure.name
+    shown = f"\n![{figure.title}](figures/{name}.png)\n\n" if figure.published else "\n"
+    rows = [
+        {key: value for key, value in row.items() if key != "figure"} | {"scale": result.scale}
+        for row in claim_rows(figure, result)
+    ]
+    return "".join(
+        [
             f"\n## {name}: {figure.title}\n\n",
             f"{figure.paper} · `dpbandits reproduce {name} --scale {scale.value}`\n",
-            *shown,
+            shown,
             markdown_table(rows),
             *([f"\n{markdown_table(result.rows)}"] if result.rows and figure.published else []),
             *(f"\n{note}\n" for note in result.notes),
         ]
-    path = folder / "reproduction.md"
-    path.write_text("".join(parts), encoding="utf-8")
-    return path
+    )

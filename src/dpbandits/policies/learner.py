@@ -96,7 +96,8 @@ class Learner:
             action = action.copy() if isinstance(action, np.ndarray) else int(action)
             self._open = (context, action)
             self._busy = None
-        return action
+        # A basis that the caller sorts or renumbers must not change the one that is learned from.
+        return action.copy() if isinstance(action, np.ndarray) else action
 
     def update(self, action: Any, reward: Any) -> None:
         """Close the open round with the reward of its action."""

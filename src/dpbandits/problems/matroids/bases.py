@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.problems.matroids.greedy import start_greedy
 from dpbandits.problems.matroids.linear import LinearMatroid
 from dpbandits.problems.matroids.matroid import Matroid
 from dpbandits.problems.problem import Problem
@@ -36,6 +38,13 @@ class MatroidBases(Problem):
             raise InvalidInput(f"expected a matroid such as UniformMatroid(5, 2), got {self.matroid!r}")
         if self.matroid.rank == 0:
             raise InvalidInput("expected a matroid with a basis of at least one item")
+        # Noise is shared out over so many items: an outsider's class may mean something else by `rank`.
+        found = start_greedy(self.matroid.state(), self.matroid.size).basis.size
+        if self.matroid.rank != found:
+            raise InvalidInput(
+                f"expected rank to be {found}, the items of a basis, got {self.matroid.rank!r}; if "
+                f"{type(self.matroid).__name__} has a rank of its own, give that another name"
+            )
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> Self:
@@ -63,6 +72,8 @@ class MatroidBases(Problem):
         """A number for each item chosen, later clipped to [0, 1]; NaN is refused."""
         try:
             rewards = np.array(value, dtype=np.float64)
+        except OverflowError:  # a whole number beyond double precision
+            rewards = np.array([checks.number("reward", one) for one in value])
         except (TypeError, ValueError):
             raise InvalidInput(f"expected a list of rewards, got {value!r}") from None
         if rewards.ndim != 1:
@@ -80,11 +91,17 @@ class MatroidBases(Problem):
         return np.full(self.items, math.nan)
 
     def extreme_people(self) -> tuple[tuple[None, Rewards], ...]:
-        """Both ends for all items first; then mixed, inside, far beyond both ends, and no rewards."""
-        alternating = (np.arange(self.items) % 2).astype(float)
+        """Both ends for all items first; then inside, far beyond both ends, mixed, and no rewards.
+
+        Of any two items, some pair of people differs in opposite directions: what is released of a
+        comparison moves furthest between these.
+        """
         beyond = (-1e9, 1e300, math.inf, -math.inf)
         rewards = [np.full(self.items, value) for value in (0.0, 1.0, 0.25, *beyond)]
-        return tuple((None, (reward,)) for reward in (*rewards, alternating, self.missing))
+        for digit in range(max(1, (self.items - 1).bit_length())):
+            mixed = (np.arange(self.items) >> digit & 1).astype(float)
+            rewards += [mixed, 1.0 - mixed]
+        return tuple((None, (reward,)) for reward in (*rewards, self.missing))
 
     def public_facts(self) -> tuple[str, ...]:
         """The matroid and the range rewards are clipped to."""

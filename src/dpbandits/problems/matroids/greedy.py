@@ -80,6 +80,15 @@ def _choose(greedy: Greedy) -> None:
             chosen += 1
             if chosen == greedy.basis.size:
                 break
+    # Of a matroid all bases have one size. An outsider's state that is none may stop short: items left
+    # over from the basis before would be there twice, and move a sum by more than its noise is for.
+    for item in greedy.order:
+        if chosen == greedy.basis.size:
+            break
+        if greedy.inside[item] == 0:
+            greedy.inside[item] = 1
+            greedy.basis[chosen] = item
+            chosen += 1
 
 
 @register_jitable(forceinline=True)
