@@ -17,7 +17,7 @@ from dpbandits.policies.linear.batched import (
     noise_variance,
 )
 from dpbandits.policies.linear.choosing import any_action, most_promising
-from dpbandits.problems.linear import LinearProblem
+from dpbandits.problems.linear import LinearActions, LinearProblem
 
 
 class Public(Batched):
@@ -84,13 +84,13 @@ class RandomizedLinUCB(BatchedLinear):
     with .1 and 1.2/μ unless given. A release gives G̃ and ũ with noise variances s_G² and s_U² per
     entry. With G̃ = U diag(λ) Uᵀ, a = Uᵀũ, λ₊ = max(λ, 0), τ² = s_G² + s_U² and D = λ₊/2 + τ²,
 
-        m = U [(λ₊ a/D) / (d + λ₊²/D)],   A = U diag(1/(2 + λ₊²/D)) Uᵀ,   v = `width`.
+        m = U [(λ₊ a/D) / (d + λ₊²/D)],   A = U diag(1/(2 + λ₊²/D)) Uᵀ,   v = `width`,
 
-    ũ = G̃θ + e with Cov e ≈ σ²G + (s_U² + s_G²‖θ‖²) I: this is the posterior of θ under errors in
-    both. Where λ ≫ τ it is least squares; where λ ≪ τ the mean shrinks to 0 and the width stays that
-    of the prior, so directions that are only noise never look explored. With diverse contexts all
-    widths are alike, |Z| cancels and it acts greedily; on a fixed set |Z| makes every batch a mixture
-    of actions.
+    1 unless given, and .8 for a public decision set. ũ = G̃θ + e with Cov e ≈ σ²G + (s_U² + s_G²‖θ‖²)
+    I: this is the posterior of θ under errors in both. Where λ ≫ τ it is least squares; where λ ≪ τ
+    the mean shrinks to 0 and the width stays that of the prior, so directions that are only noise
+    never look explored. With diverse contexts all widths are alike, |Z| cancels and it acts greedily;
+    on a fixed set |Z| makes every batch a mixture of actions.
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is in one
     released batch, whose noise makes everything ever released μ-GDP (`policies/linear/batched.py`,
@@ -111,15 +111,17 @@ class RandomizedLinUCB(BatchedLinear):
 
     state: ClassVar = Public
 
-    width: float = 1.0
+    width: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.not_negative(width=self.width)
+        if self.width is not None:
+            checks.not_negative(width=self.width)
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: uniform play."""
-        return self._begin(problem, self.width)
+        usual = 0.8 if isinstance(problem, LinearActions) else 1.0
+        return self._begin(problem, usual if self.width is None else self.width)
 
     def small(self) -> "RandomizedLinUCB":
         """Batches of two to five rounds in blocks of two and three."""
