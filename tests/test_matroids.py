@@ -285,6 +285,32 @@ class ManyPairs(dpb.Matroid):
         return Pairs(np.ones(self.pairs, np.int64))
 
 
+def test_the_basis_is_looked_at_again_only_when_an_item_overtakes_one_of_it() -> None:
+    asked = []
+
+    class Watched(Pairs): ...
+
+    @verb
+    def join_watched(matroid: Watched, item: int) -> bool:
+        asked.append(item)
+        return join_pairs(matroid, item)
+
+    greedy = start_greedy(Watched(np.ones(3, np.int64)), 6)
+    weights = np.array([6.0, 1.0, 5.0, 2.0, 4.0, 3.0])
+    rebuild(greedy, weights)
+    assert sorted(greedy.basis) == [0, 2, 4]
+    for changed in (
+        [6.0, 1.0, 5.0, 2.0, 4.5, 3.0],
+        [4.7, 1.0, 5.0, 2.0, 4.5, 3.0],
+        [5, 2.5, 5, 2, 4, 3],
+    ):
+        asked.clear()
+        improve(greedy, np.array(changed, float))
+        assert not asked  # others in the basis, or outside, changed places
+    improve(greedy, np.array([5.0, 5.5, 5.0, 2.0, 4.0, 3.0]))
+    assert asked and sorted(greedy.basis) == [1, 2, 4]
+
+
 def test_an_outsiders_matroid_is_simulated() -> None:
     matroid = ManyPairs(12)
     means = (0.9, 0.1) * 12

@@ -135,7 +135,8 @@ def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation:
     policy = FocusedMatroidUCB(privacy=privacy)
     equal = "without privacy" if isinstance(privacy, NonPrivate) else "at equal privacy"
     reason = (
-        f"it loses least {equal} over the matroids of matroid-leaderboard, for any number of rounds."
+        f"it loses least {equal}, on average over the matroids of matroid-leaderboard, for any number "
+        "of rounds."
     )
     fed, first_batch = policy.schedule(problem)
     tries = -(-(problem.items - len(problem.matroid.loops)) * first_batch // fed)

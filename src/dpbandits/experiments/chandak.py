@@ -1,5 +1,6 @@
 """Chandak, Hu & Hegde, "Differentially private algorithms for efficient online matroid optimization"."""
 
+import functools
 import math
 import os
 from collections.abc import Mapping
@@ -315,18 +316,8 @@ class FilmsRecommended(_Films):
 
     def _kept(self, scale: Scale) -> dict[str, NDArray[np.bool_]]:
         """Whether the last basis of each run has each film of the best basis. (runs, films)."""
-        world, best = self.world(), self.world().best_items()
-        state, found = world.world(), {}
-        for label, policy in self.policies().items():
-            kept = []
-            for run in range(_RUNS[scale]):
-                public, secret = policy.begin(world.problem(self._ROUNDS))
-                streams, ledger = Streams.of(run_seed(0, run)), Ledger.on(np.array([self._ROUNDS]))
-                compiled_for(public, state).run(public, secret, state, *streams, ledger, self._ROUNDS)
-                last = (public.played if label == _FOCUSED else public.greedy).basis
-                kept.append(np.isin(best, last))
-            found[label] = np.array(kept)
-        return found
+        policies = tuple(self.policies().items())
+        return _kept_by(policies, self.world(), self._ROUNDS, _RUNS[scale])
 
     def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:
         """The best basis, film by film."""
@@ -377,6 +368,23 @@ class FilmsRecommended(_Films):
                 holds=bool(ours.mean() > mine.mean()),
             ),
         ]
+
+
+@functools.lru_cache(maxsize=1)
+def _kept_by(
+    policies: tuple[tuple[str, Policy], ...], films: MovieRatings, rounds: int, runs: int
+) -> dict[str, NDArray[np.bool_]]:
+    best, state, found = films.best_items(), films.world(), {}
+    for label, policy in policies:
+        kept = []
+        for run in range(runs):
+            public, secret = policy.begin(films.problem(rounds))
+            streams, ledger = Streams.of(run_seed(0, run)), Ledger.on(np.array([rounds]))
+            compiled_for(public, state).run(public, secret, state, *streams, ledger, rounds)
+            last = public.played if isinstance(policy, FocusedMatroidUCB) else public.greedy
+            kept.append(np.isin(best, last.basis))
+        found[label] = np.array(kept)
+    return found
 
 
 class PrivacyLevels(Figure):
