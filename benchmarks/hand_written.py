@@ -279,6 +279,7 @@ def tree_lin_ucb(
     return regret
 
 
+@fast
 def _kernel_rounds(table: Any, means: Any, sums: Any, rounds: int, explore: Any, chance: Any) -> float:
     contexts, actions = means.shape
     regret = 0.0
