@@ -81,6 +81,8 @@ def environment(text: str, means: str, rates: str) -> Environment:
     name, _, rest = text.partition(":")
     kinds = environment_kinds()
     kind = kinds[checks.known("environment", name, kinds)]
+    if kind is TruncatedExponentialArms and means != FIVE_ARMS:
+        raise InvalidInput("exponential arms have --rates, not --means")
     if kind is not BernoulliArms and means != FIVE_ARMS:
         raise InvalidInput(f"only bernoulli arms have --means, {name} has none")
     if kind is BernoulliArms:
