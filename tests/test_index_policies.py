@@ -125,7 +125,7 @@ def test_klucb_is_the_textbooks(loglog: float, index: Index) -> None:
         (PrivateIMED(privacy=NonPrivate()), imed, False, 2.0),
         (PrivateIMED(privacy=NonPrivate(), ratio=1.5), imed, False, 1.5),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_without_noise_each_is_the_textbooks(
     policy: Policy, index: Index, forgets: bool, ratio: float
