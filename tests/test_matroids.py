@@ -491,3 +491,19 @@ def test_a_basis_that_the_caller_changes_is_not_learned_from(kind: Any) -> None:
         learner.update(items, np.ones(4))
     learner.update(chosen, np.ones(4))
     assert sorted(np.flatnonzero(learner._secret.open)) == sorted(chosen)
+
+
+def test_parameters_that_are_no_fields_are_refused() -> None:
+    """Two of such a class would be equal, and one would play the bases of the other."""
+
+    class AtMost(dpb.Matroid):
+        size = 4
+
+        def __init__(self, most: int) -> None:
+            object.__setattr__(self, "most", most)
+
+        def independent(self, chosen: Any) -> bool:
+            return len(set(chosen)) <= self.most  # type: ignore[attr-defined]
+
+    with pytest.raises(InvalidInput, match="frozen dataclass"):
+        dpb.MatroidBases(AtMost(2))

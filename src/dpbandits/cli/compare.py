@@ -96,7 +96,7 @@ def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) ->
     """What the runs will take, and a word where a local policy has too few rounds."""
     locals_ = [one for one in chosen.values() if isinstance(one, LocalPolicy)]
     private = next((one for one in locals_ if not isinstance(one.privacy, NonPrivate)), None)
-    said = f"{expected_cost(problem, rounds, local=bool(locals_))}, at most"
+    said = f"{expected_cost(problem, rounds, local=bool(locals_))}, roughly"
     if private is not None:
         share = learnable_share(problem, private.privacy, rounds, local=True)
         if share < LITTLE:
@@ -171,7 +171,7 @@ def _write(
         page.section("How to read this").text(
             "Regret is what was lost against always playing the best action. A twin is the same "
             "algorithm without a privacy budget. Under μ-GDP, an observer of all decisions can tell "
-            "two values of one person's reward apart no better than one draw of N(0, 1) from one of "
+            "two values of what one person brought apart no better than one draw of N(0, 1) from one of "
             "N(μ, 1). Policies that first try every arm do so in the order given, which is why a curve "
             "may start flat."
         )

@@ -1,5 +1,7 @@
 """`dpbandits recommend`."""
 
+import dataclasses
+
 import numpy as np
 import typer
 
@@ -7,6 +9,7 @@ from dpbandits import checks
 from dpbandits.cli.output import JSON, console, print_json
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
 from dpbandits.environments import KernelWorld
+from dpbandits.errors import InvalidInput
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import (
     Arms,
@@ -16,6 +19,7 @@ from dpbandits.problems import (
     Problem,
     UniformMatroid,
 )
+from dpbandits.recipes import Recipe
 from dpbandits.recommend import recommend as choose
 
 
@@ -39,6 +43,8 @@ def recommend(
     as_json: bool = JSON,
 ) -> None:
     """The policy to use for a problem and a budget, and why."""
+    if sum(given is not None for given in (features, items, kernel)) > 1:
+        raise InvalidInput("give one of --features, --items and --kernel")
     rounds = None if horizon is None else whole(horizon, "horizon")
     problem: Problem = Arms(arms, horizon=rounds)
     default = "eps=1" if features is None and kernel is None else "eps=1,delta=1e-6"
@@ -60,4 +66,18 @@ def recommend(
         print_json(about | {"guarantee": guarantee.to_dict()})
         return
     console().print(f"[bold]{found.policy.name()}[/]: {found.reason}\n\n{guarantee}\n")
-    console().print(f"In Python: dpb.{found.policy!r}", style="dim")
+    console().print(f"In Python: {_python(found.policy)}", style="dim")
+
+
+def _python(recipe: Recipe) -> str:
+    """A recipe as one would write it, without what is usual."""
+    given = {
+        field.name: getattr(recipe, field.name)
+        for field in dataclasses.fields(recipe)
+        if getattr(recipe, field.name) != field.default
+    }
+    shown = (
+        f"{name}={_python(value) if isinstance(value, Recipe) else repr(value)}"
+        for name, value in given.items()
+    )
+    return f"dpb.{type(recipe).__name__}({', '.join(shown)})"

@@ -36,5 +36,6 @@ def show(name: str = typer.Argument(help="A name from `dpbandits list`."), as_js
     console().print(f"[bold]{kind.__name__}[/]  {kind.paper}\n")
     console().print(Markdown(text))
     if example:
-        console().print(f"\n[bold]Example[/]\n>>>{example}")
+        first = "" if "import dpbandits" in example else ">>> from dpbandits import *\n"
+        console().print(f"\n[bold]Example[/]\n{first}>>>{example}")
     print_rows(options, "Options")

@@ -150,7 +150,8 @@ class KernelThompson(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of((type(self).trust,), trust=self.trust)
+        checks.one_of(("joint", "local"), trust=self.trust)
+        checks.one_of((type(self).trust,), trust=self.trust)  # of the class that it names
         if self.first_epoch is not None:
             checks.integer(least=1, first_epoch=self.first_epoch)
         checks.above_one(growth=self.growth)

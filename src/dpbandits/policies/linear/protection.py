@@ -10,8 +10,10 @@ def no_guarantee(problem: LinearProblem, reason: str) -> Guarantee:
     return linear_guarantee(NonPrivate(), problem, reason)
 
 
-def linear_guarantee(budget: Budget, problem: LinearProblem, reason: str = "") -> Guarantee:
-    """A budget for as many rounds as there are.
+def linear_guarantee(
+    budget: Budget, problem: LinearProblem, reason: str = "", *, horizon: bool = False
+) -> Guarantee:
+    """A budget for as many rounds as there are; `horizon`: whether their number was part of it.
 
     Of contexts of her own, a person's features and reward are hidden from everybody else; she herself is
     shown an action chosen by her features, which no policy could do under ordinary differential privacy
@@ -22,6 +24,6 @@ def linear_guarantee(budget: Budget, problem: LinearProblem, reason: str = "") -
         budget=budget,
         unit=Unit.ROUND if own else Unit.REWARD,
         trust=Trust.JOINT if own else Trust.CENTRAL,
-        public=problem.public_facts(),
+        public=(*problem.public_facts(), *(("the horizon",) if horizon else ())),
         reason=reason,
     )

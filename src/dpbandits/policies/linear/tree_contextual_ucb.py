@@ -107,7 +107,7 @@ class TreeContextual(Policy):
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return linear_guarantee(self.privacy, problem)
+        return linear_guarantee(self.privacy, problem, horizon=True)
 
 
 @dataclass(frozen=True, kw_only=True)

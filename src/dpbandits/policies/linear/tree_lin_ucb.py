@@ -242,4 +242,4 @@ class TreeLinUCB(ConfidentPolicy):
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget, or the one that the printed noise delivers."""
-        return linear_guarantee(self._budget(problem), problem)
+        return linear_guarantee(self._budget(problem), problem, horizon=True)

@@ -20,6 +20,16 @@ Rewards = tuple[NDArray[np.float64]]
 _EXAMPLES = ((1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 0), (0, 0, 1), (2, 0, 0), (1, 0, 1))
 
 
+def _refuse_hidden_parameters(kind: type[Matroid]) -> None:
+    """Two matroids with equal fields are taken for the same, so every parameter must be a field."""
+    for base in kind.__mro__:
+        if "__init__" in vars(base) and "__dataclass_fields__" not in vars(base) and base is not object:
+            raise InvalidInput(
+                f"expected {base.__name__} to be a frozen dataclass, its parameters being fields, not to "
+                "have an __init__ of its own: @dataclass(frozen=True)"
+            )
+
+
 @dataclass(frozen=True)
 class MatroidBases(Problem):
     """The bases of a matroid; an action is an array of items, a reward a number for each of them.
@@ -36,6 +46,7 @@ class MatroidBases(Problem):
         super().__post_init__()
         if not isinstance(self.matroid, Matroid):
             raise InvalidInput(f"expected a matroid such as UniformMatroid(5, 2), got {self.matroid!r}")
+        _refuse_hidden_parameters(type(self.matroid))
         if self.matroid.rank == 0:
             raise InvalidInput("expected a matroid with a basis of at least one item")
         # Noise is shared out over so many items: an outsider's class may mean something else by `rank`.
