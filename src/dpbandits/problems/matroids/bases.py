@@ -25,8 +25,8 @@ def _refuse_hidden_parameters(kind: type[Matroid]) -> None:
     for base in kind.__mro__:
         if "__init__" in vars(base) and "__dataclass_fields__" not in vars(base) and base is not object:
             raise InvalidInput(
-                f"expected {base.__name__} to be a frozen dataclass, its parameters being fields, not to "
-                "have an __init__ of its own: @dataclass(frozen=True)"
+                f"expected {base.__name__} to be a frozen dataclass with its parameters as fields, not "
+                "to have an __init__ of its own: @dataclass(frozen=True)"
             )
 
 
