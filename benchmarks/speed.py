@@ -180,6 +180,7 @@ def linear_learner() -> list[dict[str, object]]:
     rows = []
     for dim, actions, rounds, goal in ((5, 25, 5_000, "< 40 µs"), (100, 1000, 100, "")):
         features = np.random.default_rng(0).normal(size=(actions, dim))
+        features /= 1.001 * np.linalg.norm(features, axis=1, keepdims=True)  # within the bound
         matrix = np.eye(dim)
         policy = dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
         it = policy.start(dpb.LinearContexts(dim), seed=1)

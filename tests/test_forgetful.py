@@ -131,14 +131,14 @@ def test_lazy_beta_thompson_samples_the_raised_posterior(epsilon: float) -> None
 
 def test_states_of_the_same_names_keep_their_own_compiled_verbs() -> None:
     """Numba's dispatcher tells named tuples apart by name; these two are both called `Public`."""
-    first, _ = dpb.LazyUCB(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
-    second, _ = dpb.LazyBetaThompson(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
+    first, own = dpb.LazyUCB(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
+    second, other = dpb.LazyBetaThompson(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
     assert type(first).__name__ == type(second).__name__ and first._fields == second._fields
     for public in (first, second):
         public.round[0], public.plays[:], public.mean[:] = 50, 1, (0.5, 0.6)
     explore = np.random.default_rng(1)
-    ucb = {compiled_for(first).select(first, None, explore) for _ in range(50)}
-    sampled = {compiled_for(second).select(second, None, explore) for _ in range(50)}
+    ucb = {compiled_for(first).decide(first, own, None, explore, explore) for _ in range(50)}
+    sampled = {compiled_for(second).decide(second, other, None, explore, explore) for _ in range(50)}
     assert ucb == {1} and sampled == {0, 1}
 
 

@@ -15,6 +15,7 @@ from dpbandits.engine.verbs import (
     asks_pause,
     learn,
     modules_of,
+    observe,
     offer,
     pay,
     release,
@@ -73,12 +74,14 @@ def _run(
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
 
 
-def _release(public: Any, secret: Any, noise: Any) -> None:
+def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
+    """In one call: handing over the state and each generator is what takes a compiled learner's time."""
     release(public, secret, noise)
-
-
-def _select(public: Any, context: Any, explore: Any) -> Any:
     return select(public, context, explore)
+
+
+def _observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> None:
+    observe(public, secret, context, action, reward)
 
 
 def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None:
@@ -86,12 +89,12 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
 
 
 class Compiled(NamedTuple):
-    """The compiled loop, and each step of a round compiled on its own."""
+    """The compiled loop, and the two halves of a learner's round."""
 
     run: Callable[..., None]
-    release: Callable[..., None]
-    select: Callable[..., Any]
-    learn: Callable[..., None]
+    decide: Callable[..., Any]
+    learn: Callable[..., None]  # the local model's; it draws
+    observe: Callable[..., None]  # the others'
 
 
 def compiled_for(public: Any, world: Any = None) -> Compiled:
@@ -128,4 +131,4 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     with own_cache(outside) as usable:
         options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
         jit = numba.njit(cache=usable, nogil=True, **options)
-        return Compiled(*(jit(function) for function in (_run, _release, _select, _learn)))
+        return Compiled(*(jit(function) for function in (_run, _decide, _learn, _observe)))

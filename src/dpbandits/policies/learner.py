@@ -2,12 +2,13 @@
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dpbandits.engine import Streams, bare, implementation, is_paused, steps_of, wrapped
+from dpbandits.engine import Streams, implementation, is_local, is_paused, steps_of, wrapped
 from dpbandits.engine.loop import compiled_for
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.privacy.budgets import Budget
@@ -16,6 +17,21 @@ from dpbandits.problems import Problem
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
+
+
+def _decide_plainly(release: Callable[..., None], select: Callable[..., Any]) -> Callable[..., Any]:
+    def decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
+        release(public, secret, noise)
+        return select(public, context, explore)
+
+    return decide
+
+
+def _observing(observe: Callable[..., None]) -> Callable[..., None]:
+    """Handing a generator to compiled code takes as long as all the rest, so it is left out."""
+    return lambda public, secret, context, action, reward, noise: observe(
+        public, secret, context, action, reward
+    )
 
 
 class Learner:
@@ -47,8 +63,14 @@ class Learner:
         self._ended: str | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
-        steps = compiled_for(public) if compiled else steps_of(type(public))
-        self._release, self._select, self._learn = steps.release, steps.select, steps.learn
+        self._pauses = "next_pause" in public._fields
+        if compiled:
+            code = compiled_for(public)
+            self._decide = code.decide
+            self._learn = code.learn if is_local(type(public)) else _observing(code.observe)
+        else:
+            steps = steps_of(type(public))
+            self._decide, self._learn = _decide_plainly(steps.release, steps.select), steps.learn
 
     def __repr__(self) -> str:
         return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds>"
@@ -88,16 +110,16 @@ class Learner:
             self._busy = "select"
             if self._open is not None:
                 self._close(self.problem.missing)
-            if is_paused(self._public, self._rounds):
+            if self._pauses and is_paused(self._public, self._rounds):
                 pause = implementation("pause", type(self._public))
                 pause(self._public, self._secret, self._streams.noise)
-            self._release(self._public, self._secret, self._streams.noise)
-            action = bare(self._select(self._public, context, self._streams.explore))
-            action = action.copy() if isinstance(action, np.ndarray) else int(action)
+            noise, explore = self._streams.noise, self._streams.explore
+            chosen = self._decide(self._public, self._secret, context, noise, explore)
+            action: Any = chosen[0].copy() if type(chosen) is tuple else int(chosen)
             self._open = (context, action)
             self._busy = None
         # A basis that the caller sorts or renumbers must not change the one that is learned from.
-        return action.copy() if isinstance(action, np.ndarray) else action
+        return action if type(action) is int else action.copy()
 
     def update(self, action: Any, reward: Any) -> None:
         """Close the open round with the reward of its action."""
@@ -106,10 +128,10 @@ class Learner:
             if self._open is None:
                 raise RoundError("no round is open: call select() before update()")
             chosen = self._open[1]
-            if not (action is chosen or np.array_equal(action, chosen)):
+            if action is not chosen and not np.array_equal(action, chosen):
                 raise RoundError(f"the open round chose action {chosen!r}, got an update for {action!r}")
             value = self.problem.reward(reward)
-            if np.shape(value) != np.shape(chosen):
+            if type(chosen) is not int and np.shape(value) != np.shape(chosen):
                 raise InvalidInput(
                     f"expected a reward for each of the {np.size(chosen)} items chosen, "
                     f"got {np.size(value)}"
@@ -158,8 +180,10 @@ class Learner:
 
     def _close(self, reward: Any) -> None:
         assert self._open is not None
-        context, action = self._open[0], wrapped(self._open[1])
+        context, action = self._open
+        if type(action) is not int:
+            action, reward = wrapped(action), wrapped(reward)
         self._open = None
         self._rounds += 1
         noise = self._streams.noise  # for a rehearsal of the local model, where it is the person's own
-        self._learn(self._public, self._secret, context, action, wrapped(reward), noise)
+        self._learn(self._public, self._secret, context, action, reward, noise)

@@ -117,11 +117,14 @@ class LinearContexts(LinearProblem):
             raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
         if given.shape[0] == 0:
             raise InvalidInput("expected features of at least one action, got none")
-        if not np.isfinite(given).all():
-            raise InvalidInput("expected finite features, got nan or infinity")
         # A warning would tell about her features, and may have been made an error.
         with np.errstate(all="ignore"):
-            return (_within(given, self.max_norm),)
+            square = np.einsum("kd,kd->k", given, given)
+            if square.max() <= self.max_norm * self.max_norm:  # most are; what is not finite is not
+                return (given,)
+            if not np.isfinite(given).all():
+                raise InvalidInput("expected finite features, got nan or infinity")
+            return (_within(given, square, self.max_norm),)
 
     def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
@@ -228,15 +231,18 @@ def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
     return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :]).astype(np.float64)
 
 
-def _within(features: Array, bound: float) -> Array:
-    """Rows that are longer than the bound, scaled down to it."""
-    # Of the largest entry first: the square of a huge one would overflow.
+def _within(features: Array, square: Array, bound: float) -> Array:
+    """Rows that are longer than the bound, scaled down to it; `square` of their lengths."""
+    # Rounding alone is left to what is exact about it: the row that a policy stores.
+    if square.max() < 1e300:
+        longer = square > bound * bound * (1.0 + 2e-9)
+        return features * np.where(longer, bound / np.sqrt(square), 1.0)[:, None]
+    # Of the largest entry first: the square of a huge one overflows.
     largest = np.abs(features).max(axis=1, keepdims=True)
     largest[largest == 0.0] = 1.0
     shape = features / largest
     length = np.linalg.norm(shape, axis=1, keepdims=True)
     length[length == 0.0] = 1.0
-    # Rounding alone is left to what is exact about it: the row that a policy stores.
     longer = largest > bound / length * (1.0 + 1e-9)
     return np.where(longer, shape * (bound / length), features)
 
