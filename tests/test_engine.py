@@ -67,7 +67,8 @@ def test_two_states_of_one_name_and_shape_keep_their_own_verbs() -> None:
     # Numba's dispatcher alone takes them for the same type and runs the first one's release for both.
     for value in (1, 2, 1):
         state = _twin_states(value)(np.zeros(1))
-        compiled_for(state).release(state, state, np.random.default_rng(1))
+        draw = np.random.default_rng(1)
+        assert compiled_for(state).decide(state, state, None, draw, draw) == 0
         assert state.x[0] == value
 
 
@@ -148,8 +149,9 @@ from dpbandits import Arms
 from dpbandits.engine.loop import compiled_for
 public, secret = toy.Public(np.zeros(1)), toy.Secret(np.zeros(1))
 code = compiled_for(public)
-code.release(public, secret, np.random.default_rng(1))
-print(public.x[0], sum(code.release.stats.cache_hits.values()))
+draw = np.random.default_rng(1)
+code.decide(public, secret, None, draw, draw)
+print(public.x[0], sum(code.decide.stats.cache_hits.values()))
 """
 TOY = """
 import numpy as np

@@ -164,7 +164,7 @@ def test_a_learner_cannot_be_copied_pickled_or_forked() -> None:
 
 def test_a_call_that_was_cut_short_ends_the_learner() -> None:
     """Interrupted half way, a state can cost more than it says; so it is not used again."""
-    for verb in ("_release", "_select", "_learn"):
+    for verb in ("_decide", "_learn"):
         it = learner()
         arm = it.select()
         original = getattr(it, verb)
