@@ -422,7 +422,8 @@ def test_people_draw_from_the_operating_system_unless_seeded() -> None:
     assert message_to(server, seed=3) == message_to(server, seed=3)
     free = [json.loads(message_to(server)) for _ in range(20)]
     assert len({record["ticket"] for record in free}) == 20
-    assert len({record["content"][1] for record in free}) == 20
+    # Of 190 pairs one in some 10⁴ is equal after rounding: six of them less than once in 10¹⁰ runs.
+    assert len({record["content"][1] for record in free}) > 14
 
 
 def test_a_person_cannot_be_copied_pickled_forked_or_read() -> None:
