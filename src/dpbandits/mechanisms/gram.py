@@ -104,6 +104,14 @@ def unpack(packed: Array, matrix: Array) -> None:
             place += 1
 
 
+@register_jitable(forceinline=True)
+def unpack_pair(packed: Array, matrix: Array, vector: Array) -> None:
+    """Write the matrix and the vector of a packed pair."""
+    unpack(packed, matrix)
+    for i in range(vector.size):
+        vector[i] = packed[packed.size - vector.size + i]
+
+
 @functools.cache
 def operator_norm(dim: int) -> float:
     """E‖Z‖ of the d×d symmetrised Gaussian matrix Z (variance 1 off the diagonal, 2 on it).

@@ -98,7 +98,8 @@ def _restore(path: Path, header: dict[str, Any], arrays: dict[str, Any]) -> Lear
                 generator.bit_generator.state = state
     except (DPBanditsError, KeyError, TypeError, ValueError) as error:
         raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
-    learner = Learner(policy, problem, public, secret, streams, seeded=header["streams"] is not None)
+    seeded, compiled = header["streams"] is not None, policy.compiles
+    learner = Learner(policy, problem, public, secret, streams, seeded=seeded, compiled=compiled)
     learner._rounds = header["rounds"]
     return learner
 

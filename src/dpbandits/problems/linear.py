@@ -59,15 +59,7 @@ class LinearProblem(Problem):
 
     def reward(self, value: Any) -> float:
         """One number (or a boolean), later clipped; NaN and what is no number are refused."""
-        if type(value) is not float:
-            if value is None:
-                value = math.nan
-            elif isinstance(value, bool | np.ndarray) and np.ndim(value) == 0:
-                value = float(value)
-            value = checks.number("reward", value)
-        if math.isnan(value):
-            raise InvalidInput("expected reward to be a number, got nan; use skip() for a missing one")
-        return float(value)
+        return checks.reward(value)
 
 
 @dataclass(frozen=True)

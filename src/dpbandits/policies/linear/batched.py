@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Noise, verb
-from dpbandits.mechanisms.gram import add_row, pair_widths, unpack
+from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.policy import Policy
@@ -82,14 +82,12 @@ def batch_ended(public: Batched) -> bool:
 def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
     """Release the open batch, unpack what is known now, and open the next."""
     release_batch(public.batches, secret.buffers, 0, noise)
-    total, size = public.batches.total[0], public.moment.size
-    for i in range(size):
-        public.moment[i] = total[total.size - size + i]
     if public.actions.shape[0] == 0:
-        unpack(total, public.gram)
+        unpack_pair(public.batches.total[0], public.gram, public.moment)
     else:
-        for i in range(size):
-            for j in range(size):
+        for i in range(public.moment.size):
+            public.moment[i] = public.batches.total[0, i]
+            for j in range(public.moment.size):
                 public.gram[i, j] = public.played[i, j]
     done = float(public.clock[ROUND])
     length = max(float(public.first_batch), min(public.growth * done, public.pace * math.sqrt(done)))
@@ -117,13 +115,10 @@ def _add_row(public: Batched, secret: Rows, context: Any, action: int, reward: f
 @register_jitable(forceinline=True)
 def _add_reward(public: Batched, secret: Rows, action: int, reward: float) -> None:
     """For a public decision set: G counts the decision, with or without a reward."""
-    value = grid_row(
-        secret.row, public.actions, action, reward, public.max_norm, public.max_reward, GRID
-    )
+    known = 0.0 if reward != reward else reward
+    value = grid_row(secret.row, public.actions, action, known, public.max_norm, public.max_reward, GRID)
     for i in range(secret.row.size):
         secret.buffers.open[0, i] += secret.row[i] * value
-    grid_row(secret.row, public.actions, action, 0.0, public.max_norm, public.max_reward, GRID)
-    for i in range(secret.row.size):
         for j in range(secret.row.size):
             public.played[i, j] += secret.row[i] * secret.row[j]
 

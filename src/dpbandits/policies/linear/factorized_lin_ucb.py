@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, verb
-from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack
+from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack_pair
 from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
@@ -71,10 +71,7 @@ def observe(public: Public, secret: Secret, context: Any, action: int, reward: f
 
 @register_jitable
 def _restate(public: Public) -> None:
-    size, total = public.moment.size, public.sums.total
-    unpack(total, public.gram)
-    for i in range(size):
-        public.moment[i] = total[total.size - size + i]
+    unpack_pair(public.sums.total, public.gram, public.moment)
     done, variance = float(public.round[0]), public.sums.variance[0]
     restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
 

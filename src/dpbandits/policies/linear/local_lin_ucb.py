@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret, verb
 from dpbandits.errors import InvalidInput
-from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack
+from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.choosing import most_promising
@@ -96,10 +96,7 @@ def receive(public: Public, message: tuple[Array]) -> None:
 
 @register_jitable
 def _restate(public: Public) -> None:
-    size = public.moment.size
-    unpack(public.total, public.gram)
-    for i in range(size):
-        public.moment[i] = public.total[public.total.size - size + i]
+    unpack_pair(public.total, public.gram, public.moment)
     done = float(public.round[0])
     variance = done * public.scale * public.scale
     restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)

@@ -188,7 +188,7 @@ class TreeLinUCB(ConfidentPolicy):
             dof = wishart_dof(dim, levels, self.privacy)
             kind: type[TreeState] = Wishart
             entries, widths, budget = triangle_size(dim + 1), None, NonPrivate()
-            regularizers = self._wishart(dim, levels, dof, horizon, alpha)
+            regularizers = self._wishart(dim, dof, horizon, alpha)
             settings += (float(dof), math.sqrt(_ROW))
         else:
             kind, entries, widths = Gaussian, pair_size(dim), augmented_widths(dim)
@@ -227,7 +227,7 @@ class TreeLinUCB(ConfidentPolicy):
         gamma = spread / math.sqrt(low) * (math.sqrt(dim) + math.sqrt(2.0 * log))
         return np.tile([low + norm, low, low + 2.0 * norm, gamma], (used + 1, 1))
 
-    def _wishart(self, dim: int, levels: int, dof: int, horizon: int, alpha: float) -> Array:
+    def _wishart(self, dim: int, dof: int, horizon: int, alpha: float) -> Array:
         """The same, by the number of nodes; no node at all is regularised as much as one."""
         spread = math.sqrt(dim) + math.sqrt(2.0 * math.log(8.0 * horizon / alpha))
         tail = math.sqrt(_ROW) * (math.sqrt(dim) + math.sqrt(2.0 * math.log(2.0 * horizon / alpha)))

@@ -11,7 +11,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Noise, verb
-from dpbandits.mechanisms.gram import add_row, unpack
+from dpbandits.mechanisms.gram import add_row, unpack_pair
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf
@@ -65,10 +65,7 @@ def close_leaf(public: TreeState, secret: TreeRows, noise: Noise) -> None:
     """Release the open leaf and unpack the new prefix."""
     public.clock[LEAVES] = public.clock[ROUND]
     release_leaf(public.tree, secret.leaves, 0, noise)
-    total, size = public.tree.total[0], public.moment.size
-    unpack(total, public.gram)
-    for i in range(size):
-        public.moment[i] = total[total.size - size + i]
+    unpack_pair(public.tree.total[0], public.gram, public.moment)
 
 
 def start_tree_state(
