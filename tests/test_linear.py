@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, chisquare
 
 import dpbandits as dpb
 from dpbandits.engine import Streams
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
-from dpbandits.policies.linear.algebra import cholesky, eigen, invert, norm_bound
-from dpbandits.policies.linear.choosing import most_promising
+from dpbandits.policies.linear.algebra import cholesky, eigen, invert, known_axes, norm_bound
+from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import estimate
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.testing import check_policy
@@ -46,18 +46,18 @@ def test_eigenvectors_are_those_of_numpy(dim: int) -> None:
 def test_inverse_and_determinant_are_those_of_numpy(dim: int) -> None:
     matrix = _symmetric(dim, dim) / 10.0
     matrix = matrix @ matrix
-    lower, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
-    log_det = cholesky(matrix, 2.0, lower)
-    invert(lower, inverse)
+    lower, inverse, axes = np.zeros((dim, dim)), np.zeros((dim, dim)), known_axes(dim)
+    log_det = cholesky(matrix, 2.0, lower, axes)
+    invert(lower, inverse, axes)
     whole = matrix + 2.0 * np.eye(dim)
     assert log_det == pytest.approx(np.linalg.slogdet(whole)[1], rel=1e-10)
     assert inverse == pytest.approx(np.linalg.inv(whole), abs=1e-10)
-    assert norm_bound(inverse) >= np.linalg.eigvalsh(inverse).max() - 1e-12
+    assert norm_bound(inverse, axes) >= np.linalg.eigvalsh(inverse).max() - 1e-12
 
 
 def test_a_matrix_that_is_not_positive_has_no_factor() -> None:
-    assert math.isnan(cholesky(np.diag([1.0, -2.0]), 1.0, np.zeros((2, 2))))
-    assert not math.isnan(cholesky(np.diag([1.0, -2.0]), 2.5, np.zeros((2, 2))))
+    assert math.isnan(cholesky(np.diag([1.0, -2.0]), 1.0, np.zeros((2, 2)), np.zeros(2)))
+    assert not math.isnan(cholesky(np.diag([1.0, -2.0]), 2.5, np.zeros((2, 2)), np.zeros(2)))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 30), st.floats(0.0, 10.0))
@@ -67,8 +67,23 @@ def test_the_shortcut_chooses_like_the_full_score(seed: int, dim: int, count: in
     features, mean, root = draw.normal(size=(count, dim)), draw.normal(size=dim), _symmetric(dim, seed)
     shape = root @ root
     score = features @ mean + width * np.sqrt(np.einsum("ki,ij,kj->k", features, shape, features))
-    chosen = most_promising(features, mean, shape, width, norm_bound(shape), draw)
+    chosen = most_promising(features, mean, shape, width, norm_bound(shape, mean), mean, draw)
     assert score[chosen] >= score.max() - 1e-9
+    chosen = most_promising_of_all(features, mean, shape, width, known_axes(dim), draw)
+    assert score[chosen] >= score.max() - 1e-9
+
+
+@pytest.mark.parametrize("choose", [most_promising, most_promising_of_all])
+def test_of_equal_bounds_each_is_as_likely(choose: Any) -> None:
+    """Three of five are equal: counts of 3000 choices pass χ² at 1e-6; one of them alone does not."""
+    features = np.array([[0.1, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.3], [1.0, 0.0]])
+    mean, shape, draw = np.array([0.5, 0.1]), np.eye(2), np.random.default_rng(0)
+    reach = (1.0,) if choose is most_promising else ()
+    counts = np.zeros(5)
+    for _ in range(3000):
+        counts[choose(features, mean, shape, 1.0, *reach, mean, draw)] += 1
+    assert counts[[0, 3]].sum() == 0
+    assert chisquare(counts[[1, 2, 4]]).pvalue > 1e-6 > chisquare([3000, 0, 0]).pvalue
 
 
 # Rows.
@@ -347,7 +362,14 @@ def test_no_features_make_a_warning() -> None:
 def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, ridge: float) -> None:
     shape = np.zeros((2, 2))
     found = estimate(
-        entry * np.eye(2), np.ones(2), ridge, np.zeros(2), shape, np.zeros((2, 2)), np.zeros(2)
+        entry * np.eye(2),
+        np.ones(2),
+        ridge,
+        np.zeros(2),
+        shape,
+        np.zeros((2, 2)),
+        np.zeros(2),
+        np.zeros(2),
     )
     assert math.isfinite(found) == math.isfinite(entry)
     assert not math.isfinite(entry) or (np.linalg.eigvalsh(shape) > 0.0).all()

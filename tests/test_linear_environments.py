@@ -74,16 +74,23 @@ def test_the_gap_is_kept(gap: float) -> None:
     assert -0.75 <= np.min(others) < -0.74 and 0.74 - gap < np.max(others) <= 0.75 - gap
 
 
-def test_others_are_uniform_on_their_band() -> None:
-    """Kolmogorov–Smirnov at 1e-6, also orthogonal to θ*; the law of another dimension is rejected."""
-    seen = list(rounds_of(dpb.SphereContexts(), 400))
+@pytest.mark.parametrize(("dim", "gap"), [(2, 0.1), (3, 0.0), (4, 1.0), (5, 0.1), (8, 0.5), (11, 0.1)])
+def test_others_have_the_law_of_their_band(dim: int, gap: float) -> None:
+    """Kolmogorov–Smirnov at 1e-6; the law of another dimension is rejected."""
+    seen = rounds_of(dpb.SphereContexts(dim, gap=gap), 600)
     means = np.concatenate([np.delete(m, m.argmax()) for _, m, *_ in seen])
 
     def law(dim: int) -> float:
-        mass = np.vectorize(lambda s: band_mass(dim, -0.75, s) / band_mass(dim, -0.75, 0.65))
-        return float(kstest(means, mass).pvalue)
+        whole = band_mass(dim, -0.75, 0.75 - gap)
+        return float(kstest(means, np.vectorize(lambda s: band_mass(dim, -0.75, s) / whole)).pvalue)
 
-    assert law(5) > 1e-6 > law(6)
+    assert law(dim) > 1e-6 > law(dim + 2)
+
+
+def test_directions_are_uniform_across() -> None:
+    """Kolmogorov–Smirnov at 1e-6 orthogonal to θ*; the law of another dimension is rejected."""
+    seen = list(rounds_of(dpb.SphereContexts(), 400))
+    means = np.concatenate([np.delete(m, m.argmax()) for _, m, *_ in seen])
     theta = seen[0][3]
     across = np.linalg.svd(theta[None, :])[2][1]  # a unit vector orthogonal to θ*
     best = np.array([f[m.argmax()] @ across for f, m, *_ in seen])

@@ -1,14 +1,23 @@
 """One decision set for all rounds, brought by each person anew or declared in public."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Streams, implementation, verb
-from dpbandits.environments.linear.sphere_contexts import SphereContexts, check_sphere
-from dpbandits.environments.linear.worlds import Array, LinearEnvironment, Shown
+from dpbandits.engine import Chance, Streams, verb
+from dpbandits.environments.linear.sphere_contexts import BEST, check_sphere
+from dpbandits.environments.linear.worlds import (
+    SHORT,
+    Array,
+    LinearEnvironment,
+    Shown,
+    dot,
+    draw_direction,
+    start_shown,
+)
 from dpbandits.problems import LinearActions, LinearProblem
 
 
@@ -50,11 +59,24 @@ class FixedActions(LinearEnvironment):
         return float(shown.best[0] - shown.means.mean())
 
     def _instance(self) -> tuple[Shown, Array]:
-        """What the first round of that world shows."""
-        sphere = SphereContexts(self.dim, self.actions, self.gap).world()
+        """θ*, and random directions until enough are in the band; one of them becomes the best."""
         chance = Streams.of(np.random.SeedSequence(self.seed)).chance
-        (features,) = implementation("offer", type(sphere))(sphere, chance)
-        return sphere.shown, features.copy()
+        shown = start_shown(self.actions, self.dim)
+        theta, features, found = shown.theta, np.zeros((self.actions, self.dim)), 0
+        draw_direction(theta, chance)
+        while found < self.actions:
+            for drawn in chance.standard_normal((self.dim, 256)).T:
+                scale = SHORT / math.sqrt(dot(drawn, drawn))
+                mean = dot(theta, drawn) * scale
+                if found < self.actions and -BEST <= mean <= BEST - self.gap:
+                    features[found], shown.means[found] = scale * drawn, mean
+                    found += 1
+        place = int(chance.random() * self.actions)
+        across = features[place] - dot(features[place], theta) * theta
+        scale = SHORT * math.sqrt((1.0 - BEST * BEST) / dot(across, across))
+        features[place] = BEST * theta + scale * across
+        shown.means[place] = shown.best[0] = BEST
+        return shown, features
 
 
 class FixedWorld(NamedTuple):

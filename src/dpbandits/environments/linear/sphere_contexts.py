@@ -26,7 +26,8 @@ from dpbandits.errors import InvalidInput
 from dpbandits.problems import LinearContexts
 
 BEST = 0.75  # the expected reward of the optimal action; no other pays less than its negative
-_POOL = 256  # actions drawn at a time
+_POOL = 256  # about so many actions are drawn at a time
+_HALF = float(2**26)  # a random number is split into two of half its digits
 
 
 def check_sphere(dim: int, actions: int, gap: float) -> None:
@@ -64,17 +65,18 @@ class SphereContexts(LinearEnvironment):
         """Nothing drawn yet."""
         shown = start_shown(self.actions, self.dim, self.rewards)
         shown.best[0] = BEST
+        pool = max(_POOL // self.actions, 1) * self.actions
         return SphereWorld(
             shown=shown,
             low=-BEST,
             high=BEST - self.gap,
-            drawn=np.zeros((self.dim, _POOL)),
-            means=np.zeros(_POOL),
-            scales=np.zeros(_POOL),
-            inside=np.zeros(_POOL, np.uint64),
-            pool=np.zeros((_POOL + self.actions, self.dim)),
-            pool_means=np.zeros(_POOL + self.actions),
-            span=np.zeros(2, np.int64),
+            mirror=np.zeros(self.dim),
+            means=np.zeros(pool),
+            drawn=np.zeros((self.dim - 1, pool)),
+            scales=np.zeros(pool),
+            along=np.zeros(pool),
+            pool=np.zeros((pool, self.dim)),
+            next=np.full(1, pool),
         )
 
     def uniform_regret(self) -> float:
@@ -84,87 +86,114 @@ class SphereContexts(LinearEnvironment):
 
 
 class SphereWorld(NamedTuple):
-    """State of `SphereContexts`. Actions are drawn many at a time, for speed, and shown once each."""
+    """State of `SphereContexts`. The actions of several rounds are drawn at once, for speed."""
 
     shown: Shown
     low: float  # others pay at least this
     high: float  # and at most this
-    drawn: Array  # (d, P) random directions, one a column, of any length
-    means: Array  # (P,) what they pay at unit length
-    scales: Array  # (P,) one over their lengths
-    inside: NDArray[np.uint64]  # (P,) which of them are in the band
-    pool: Array  # (P + K, d) those in the band, at unit length
-    pool_means: Array  # (P + K,) what they pay
-    span: NDArray[np.int64]  # (2,) the first of the pool still to be shown, and their end
+    mirror: Array  # (d,) v of length √2: reflected, x − v⟨v, x⟩, the first axis is ±θ*
+    means: Array  # (P,) what the actions pay
+    drawn: Array  # (d − 1, P) scratch: random directions u, one a column, of any length
+    scales: Array  # (P,) scratch: their squared lengths, then √(1 − s²) over the length
+    along: Array  # (P,) scratch: ⟨v, x⟩
+    pool: Array  # (P, d) the actions
+    next: NDArray[np.int64]  # (1,) the first that is still to be shown
 
 
 @verb
 def offer_sphere(world: SphereWorld, chance: Chance) -> tuple[Array]:
-    """θ* in the first round; then the next actions of the pool, one of them made the optimal one."""
-    shown, span = world.shown, world.span
-    actions = shown.means.size
+    """θ* in the first round; then the next actions of the pool."""
+    shown, actions = world.shown, world.shown.means.size
     if shown.rounds[0] == 0:
         draw_direction(shown.theta, chance)
+        _aim_mirror(world.mirror, shown.theta)
     shown.rounds[0] += 1
-    if span[1] - span[0] < actions:
+    if world.next[0] == world.means.size:
+        _draw_means(world, chance)
         _fill_pool(world, chance)
-    first = int(span[0])
-    span[0] = first + actions
+        world.next[0] = 0
+    first = int(world.next[0])
+    world.next[0] = first + actions
     for k in range(actions):
-        shown.means[k] = world.pool_means[first + k]
-    place = int(chance.random() * actions)
-    shown.means[place] = BEST
-    _make_best(world.pool[first + place], shown.theta)
+        shown.means[k] = world.means[first + k]
     return (world.pool[first : first + actions],)
 
 
 @register_jitable(forceinline=True)
-def _make_best(action: Array, theta: Array) -> None:
-    """¾ θ* plus the action's part orthogonal to θ*, whose direction does not depend on what it paid."""
-    along, square = dot(action, theta), 0.0
+def _aim_mirror(mirror: Array, theta: Array) -> None:
+    """V ∝ e₁ ± θ*, of the sign that keeps it long."""
     for j in range(theta.size):
-        action[j] -= along * theta[j]
-        square += action[j] * action[j]
-    scale = SHORT * math.sqrt((1.0 - BEST * BEST) / square)
+        mirror[j] = theta[j]
+    mirror[0] += 1.0 if theta[0] >= 0.0 else -1.0
+    scale = math.sqrt(2.0 / dot(mirror, mirror))
     for j in range(theta.size):
-        action[j] = BEST * theta[j] + scale * action[j]
+        mirror[j] *= scale
+
+
+@register_jitable(forceinline=True)
+def _draw_means(world: SphereWorld, chance: Chance) -> None:
+    """What the actions pay: s of density ∝ (1 − s²)^{(d−3)/2} in the band, and ¾ once a round.
+
+    By rejection: a uniform s is kept where v times the density's maximum, v uniform, is below it; both
+    squared if d is even.
+    """
+    low, high, means, dim = world.low, world.high, world.means, world.mirror.size
+    widest = 1.0 if low <= 0.0 <= high else 1.0 - min(low * low, high * high)
+    narrowest = 1.0 - max(low * low, high * high)
+    power = dim - 3 if dim % 2 == 0 else (dim - 3) // 2
+    most, kept = _power(widest, power), 0
+    while kept < means.size:
+        digits = chance.random() * _HALF
+        whole = int(digits)
+        mean, level = low + (high - low) / _HALF * whole, digits - whole
+        room = 1.0 - mean * mean
+        if dim % 2 == 0:
+            level *= level
+        # Without a branch, which could not be foretold.
+        means[kept] = mean
+        kept += level * room <= narrowest if dim == 2 else level * most <= _power(room, power)
+    actions = world.shown.means.size
+    for first in range(0, means.size, actions):
+        means[first + int(chance.random() * actions)] = BEST
+
+
+@register_jitable(forceinline=True)
+def _power(base: float, exponent: int) -> float:
+    """By squaring, so that compiled and plain code agree."""
+    result = 1.0
+    while exponent > 0:
+        if exponent & 1:
+            result *= base
+        base *= base
+        exponent >>= 1
+    return result
 
 
 @register_jitable(forceinline=True)
 def _fill_pool(world: SphereWorld, chance: Chance) -> None:
-    """Keep what is left and add a round's worth at least. Long loops over P, not short ones over d."""
-    drawn, means, scales, inside = world.drawn, world.means, world.scales, world.inside
-    pool, first, left = world.pool, int(world.span[0]), int(world.span[1] - world.span[0])
-    dim, size = drawn.shape
-    for i in range(left):
-        world.pool_means[i] = world.pool_means[first + i]
-        for j in range(dim):
-            pool[i, j] = pool[first + i, j]
-    while left < world.shown.means.size:
-        for j in range(dim):
-            for i in range(size):
-                drawn[j, i] = chance.standard_normal()
+    """Reflections of (±s, √(1 − s²) u), u a random direction. Long loops over P, not over d."""
+    means, drawn, scales, along = world.means, world.drawn, world.scales, world.along
+    size, pool = means.size, world.pool
+    for i in range(size):
+        scales[i] = 0.0
+        along[i] = 0.0
+    for j in range(drawn.shape[0]):
+        part = world.mirror[j + 1]
         for i in range(size):
-            means[i] = 0.0
-            scales[i] = 0.0
-        for j in range(dim):
-            coordinate = world.shown.theta[j]
-            for i in range(size):
-                means[i] += coordinate * drawn[j, i]
-                scales[i] += drawn[j, i] * drawn[j, i]
+            drawn[j, i] = chance.standard_normal()
         for i in range(size):
-            scales[i] = SHORT / math.sqrt(scales[i])
-            means[i] *= scales[i]
-        found = 0
+            scales[i] += drawn[j, i] * drawn[j, i]
         for i in range(size):
-            # Without a branch, which could not be foretold.
-            mean = means[i]
-            inside[found], means[found], scales[found] = i, mean, scales[i]
-            found += (world.low <= mean) & (mean <= world.high)
-        for j in range(dim):
-            for k in range(found):
-                pool[left + k, j] = scales[k] * drawn[j, inside[k]]
-        for k in range(found):
-            world.pool_means[left + k] = means[k]
-        left += found
-    world.span[0], world.span[1] = 0, left
+            along[i] += part * drawn[j, i]
+    part = world.mirror[0]
+    sign = -1.0 if world.shown.theta[0] >= 0.0 else 1.0
+    for i in range(size):
+        scales[i] = SHORT * math.sqrt((1.0 - means[i] * means[i]) / scales[i])
+    for i in range(size):
+        along[i] = scales[i] * along[i] + part * sign * means[i]
+    for i in range(size):
+        pool[i, 0] = sign * means[i] - part * along[i]
+    for j in range(drawn.shape[0]):
+        part = world.mirror[j + 1]
+        for i in range(size):
+            pool[i, j + 1] = scales[i] * drawn[j, i] - part * along[i]

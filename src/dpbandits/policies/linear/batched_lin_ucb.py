@@ -46,7 +46,7 @@ def select(public: Public, context: Any, explore: Chance) -> int:
 @register_jitable(forceinline=True)
 def _choose(public: Public, features: Any, explore: Chance) -> int:
     width, reach = public.width[RADIUS], public.width[REACH]
-    return most_promising(features, public.mean, public.shape, width, reach, explore)
+    return most_promising(features, public.mean, public.shape, width, reach, public.mean, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,37 +6,32 @@ from typing import Any
 from numba.extending import register_jitable
 
 from dpbandits.engine import Chance
+from dpbandits.policies.linear.algebra import length
 
 _TIE = 1e-12
 
 
 @register_jitable(forceinline=True)
 def most_promising(
-    features: Any, mean: Any, shape: Any, width: float, reach: float, explore: Chance
+    features: Any, mean: Any, shape: Any, width: float, reach: float, axes: Any, explore: Chance
 ) -> int:
     """The action of the largest m·x + width·√(xᵀAx); one of them at random where several are equal.
 
     `reach` is at least the largest eigenvalue of A. Where even width·√reach·‖x‖ would not be enough, the
     quadratic form is not computed: the choice is the same, most of the work is saved.
     """
-    best, chosen, ties = -math.inf, 0, 1
+    best, chosen, ties, size = -math.inf, 0, 1, length(axes)
     most = width * width * reach * (1.0 + 1e-9)
     for action in range(features.shape[0]):
         score, square = 0.0, 0.0
-        for i in range(mean.size):
+        for i in range(size):
             value = features[action, i]
             score += mean[i] * value
             square += value * value
         missing = best - _TIE - score
         if missing > 0.0 and missing * missing > most * square:
             continue
-        square = 0.0
-        for i in range(mean.size):
-            value = 0.5 * shape[i, i] * features[action, i]
-            for j in range(i):
-                value += shape[i, j] * features[action, j]
-            square += value * features[action, i]
-        score += width * math.sqrt(max(2.0 * square, 0.0))
+        score += width * _norm(features, action, shape, axes)
         if score > best + _TIE:
             best, chosen, ties = score, action, 1
         elif score >= best - _TIE:
@@ -44,6 +39,50 @@ def most_promising(
             if explore.random() * ties < 1.0:
                 chosen = action
     return chosen
+
+
+@register_jitable(forceinline=True)
+def most_promising_of_all(
+    features: Any, mean: Any, shape: Any, width: float, axes: Any, explore: Chance
+) -> int:
+    """The same with nothing left out: quicker in few dimensions while confidence sets are wide.
+
+    Its loop has no branches: those that cannot be foretold are what takes the time otherwise.
+    """
+    best, second, chosen = -math.inf, -math.inf, 0
+    for action in range(features.shape[0]):
+        score = _upper_bound(features, action, mean, shape, width, axes)
+        second = max(second, min(score, best))
+        chosen = action if score > best else chosen
+        best = max(best, score)
+    if second >= best - _TIE:
+        ties = 0
+        for action in range(features.shape[0]):
+            if _upper_bound(features, action, mean, shape, width, axes) >= best - _TIE:
+                ties += 1
+                if explore.random() * ties < 1.0:
+                    chosen = action
+    return chosen
+
+
+@register_jitable(forceinline=True)
+def _upper_bound(features: Any, action: int, mean: Any, shape: Any, width: float, axes: Any) -> float:
+    score = 0.0
+    for i in range(length(axes)):
+        score += mean[i] * features[action, i]
+    return score + width * _norm(features, action, shape, axes)
+
+
+@register_jitable(forceinline=True)
+def _norm(features: Any, action: int, shape: Any, axes: Any) -> float:
+    """√(xᵀAx)."""
+    square = 0.0
+    for i in range(length(axes)):
+        value = 0.5 * shape[i, i] * features[action, i]
+        for j in range(i):
+            value += shape[i, j] * features[action, j]
+        square += value * features[action, i]
+    return math.sqrt(max(2.0 * square, 0.0))
 
 
 @register_jitable(forceinline=True)

@@ -24,23 +24,23 @@ RADIUS, REACH = 0, 1
 SIGMA, SIZE, ALPHA, OPERATOR, SHIFT = 0, 1, 2, 3, 4
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def estimate(
-    gram: Any, moment: Any, ridge: float, mean: Any, shape: Any, lower: Any, width: Any
+    gram: Any, moment: Any, ridge: float, mean: Any, shape: Any, lower: Any, width: Any, axes: Any
 ) -> float:
     """θ̂ and V⁻¹ for V = gram + ridge·I into `mean` and `shape`; returns ln det V.
 
     `lower` is left with the inverse of V's Cholesky factor. A matrix that is not positive definite has
     its ridge raised until it is: post-processing, and rarer than the policies' α.
     """
-    log_det, step = cholesky(gram, ridge, lower), abs(ridge) + 1e-9
+    log_det, step = cholesky(gram, ridge, lower, axes), abs(ridge) + 1e-9
     while log_det != log_det and step < math.inf:
         ridge += step  # which may have been negative
         step *= 2.0
-        log_det = cholesky(gram, ridge, lower)
-    invert(lower, shape)
-    multiply(shape, moment, mean)
-    width[REACH] = norm_bound(shape)
+        log_det = cholesky(gram, ridge, lower, axes)
+    invert(lower, shape, axes)
+    multiply(shape, moment, mean, axes)
+    width[REACH] = norm_bound(shape, axes)
     return log_det
 
 
@@ -59,7 +59,7 @@ def restate(
     public: Any, lower: Any, done: float, releases: float, gram_noise: float, moment_noise: float
 ) -> None:
     """The confidence set of `BatchedLinUCB` after so many rounds and releases, of these variances."""
-    settings, dim = public.settings, float(public.moment.size)
+    settings, size = public.settings, public.moment.size
     alpha = settings[ALPHA] if settings[ALPHA] > 0.0 else 1.0 / done
     # Three events at each release, and Σ 1/k² = π²/6.
     level = math.log(0.5 * math.pi * math.pi * releases * releases / alpha)
@@ -67,11 +67,13 @@ def restate(
     # Where G is exact, the regulariser only has to match the noise in ũ.
     ridge = 1.0 + (settings[SHIFT] * norm if gram_noise > 0.0 else math.sqrt(moment_noise))
     low, high = ridge - norm, ridge + norm
-    log_det = estimate(public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width)
-    gamma = math.sqrt(moment_noise / low) * (math.sqrt(dim) + math.sqrt(2.0 * level))
+    log_det = estimate(
+        public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width, public.moment
+    )
+    gamma = math.sqrt(moment_noise / low) * (math.sqrt(size) + math.sqrt(2.0 * level))
     # Rounding to the grid moves a reward's mean by this much; n of them at most √n as much in all.
-    rounding = (settings[SIZE] * math.sqrt(dim) + 1.0) / GRID * math.sqrt(done)
-    beta = radius(level, log_det, dim, low, high, gamma, settings)
+    rounding = (settings[SIZE] * math.sqrt(size) + 1.0) / GRID * math.sqrt(done)
+    beta = radius(level, log_det, float(size), low, high, gamma, settings)
     public.width[RADIUS] = beta + rounding
 
 

@@ -53,7 +53,7 @@ def observe(public: LeastSquares, secret: NoSecret, context: Any, action: int, r
 def _add(public: LeastSquares, features: Any, action: int, reward: float) -> None:
     row, image, size = public.row[0], public.row[1], public.moment.size
     value = grid_row(row, features, action, reward, public.max_norm, public.max_reward, FINE)
-    multiply(public.shape, row, image)
+    multiply(public.shape, row, image, row)
     growth = 1.0
     for i in range(size):
         growth += row[i] * image[i]
@@ -62,8 +62,8 @@ def _add(public: LeastSquares, features: Any, action: int, reward: float) -> Non
         for j in range(size):
             public.shape[i, j] -= image[i] * image[j] / growth
     public.log_det[0] += math.log(growth)
-    multiply(public.shape, public.moment, public.mean)
-    public.width[REACH] = norm_bound(public.shape)
+    multiply(public.shape, public.moment, public.mean, row)
+    public.width[REACH] = norm_bound(public.shape, row)
 
 
 def start_least_squares(

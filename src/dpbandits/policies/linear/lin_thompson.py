@@ -22,7 +22,7 @@ class Public(LeastSquares):
 @verb
 def select(public: Public, context: Any, explore: Chance) -> int:
     """The largest reward under a draw from the posterior."""
-    cholesky(public.shape, 0.0, public.lower)
+    cholesky(public.shape, 0.0, public.lower, public.mean)
     sample(public.mean, public.lower, public.settings[0], public.draw, explore)
     if context is None:
         return most_rewarding(public.actions, public.draw[0], explore)

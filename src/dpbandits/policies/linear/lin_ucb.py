@@ -34,7 +34,9 @@ def _choose(public: Public, features: Any, explore: Chance) -> int:
     sigma, prior, alpha = public.settings[0], public.settings[1], public.settings[2]
     level = math.log((public.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
     beta = sigma * math.sqrt(2.0 * level + public.log_det[0]) + prior
-    return most_promising(features, public.mean, public.shape, beta, public.width[1], explore)
+    return most_promising(
+        features, public.mean, public.shape, beta, public.width[1], public.mean, explore
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ class Public(NamedTuple):
 def select(public: Public, context: Any, explore: Chance) -> int:
     """The largest upper confidence bound."""
     width, reach = public.width[RADIUS], public.width[REACH]
-    return most_promising(context[0], public.mean, public.shape, width, reach, explore)
+    return most_promising(context[0], public.mean, public.shape, width, reach, public.mean, explore)
 
 
 @verb

@@ -45,7 +45,9 @@ def _choose(public: Public, features: Any, explore: Chance) -> int:
     if public.batches.released[0] == 0:
         return any_action(features, explore)
     width = public.settings[0] * abs(explore.standard_normal())
-    return most_promising(features, public.mean, public.shape, width, public.width[1], explore)
+    return most_promising(
+        features, public.mean, public.shape, width, public.width[1], public.mean, explore
+    )
 
 
 @register_jitable
@@ -72,7 +74,7 @@ def _restate(public: Public) -> None:
             public.mean[i] += public.vectors[i, k] * middle
             for j in range(size):
                 public.shape[i, j] += public.vectors[i, k] * public.vectors[j, k] / (2.0 + precision)
-    public.width[1] = norm_bound(public.shape)
+    public.width[1] = norm_bound(public.shape, public.mean)
 
 
 @dataclass(frozen=True, kw_only=True)

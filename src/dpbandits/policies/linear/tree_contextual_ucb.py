@@ -11,12 +11,12 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise, verb
 from dpbandits.mechanisms.gram import pair_size, pair_widths
 from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
-from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.trees import (
     TreeRows,
     TreeState,
+    choose,
     close_leaf,
     leaf_waits,
     start_tree_state,
@@ -47,22 +47,21 @@ def release(public: Contextual, secret: TreeRows, noise: Noise) -> None:
 @verb
 def select(public: Public, context: Any, explore: Chance) -> int:
     """The largest upper bound."""
-    width, reach = public.settings[0], public.width[REACH]
-    return most_promising(context[0], public.mean, public.shape, width, reach, explore)
+    return choose(public, context[0], public.settings[0], explore)
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _restate(public: Any) -> None:
     size = public.mean.size
-    log_det = cholesky(public.gram, 1.0, public.lower)
+    log_det = cholesky(public.gram, 1.0, public.lower, public.axes)
     if log_det == log_det:
-        invert(public.lower, public.shape)
+        invert(public.lower, public.shape, public.axes)
     else:
         for i in range(size):
             for j in range(size):
                 public.shape[i, j] = public.lower[i, j] = 1.0 if i == j else 0.0
-    multiply(public.shape, public.moment, public.mean)
-    public.width[REACH] = norm_bound(public.shape)
+    multiply(public.shape, public.moment, public.mean, public.axes)
+    public.width[REACH] = norm_bound(public.shape, public.axes)
 
 
 def row_change(dim: int) -> float:

@@ -12,8 +12,7 @@ from dpbandits.engine import Chance, Noise, verb
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.mechanisms.gram import add_square, augmented_widths, pair_size, triangle_size
 from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof
-from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, estimate, radius
+from dpbandits.policies.linear.confidence import RADIUS, ConfidentPolicy, estimate, radius
 from dpbandits.policies.linear.lin_ucb import LinUCB
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
@@ -23,6 +22,7 @@ from dpbandits.policies.linear.trees import (
     Array,
     TreeRows,
     TreeState,
+    choose,
     close_leaf,
     leaf_waits,
     start_tree_state,
@@ -65,8 +65,7 @@ def release_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
 @verb
 def select(public: Gaussian | Wishart, context: Any, explore: Chance) -> int:
     """The largest upper confidence bound."""
-    width, reach = public.width[RADIUS], public.width[REACH]
-    return most_promising(context[0], public.mean, public.shape, width, reach, explore)
+    return choose(public, context[0], public.width[RADIUS], explore)
 
 
 @verb
@@ -84,11 +83,12 @@ def observe(public: Wishart, secret: TreeRows, context: Any, action: int, reward
 @register_jitable(forceinline=True)
 def _restate(public: Any) -> None:
     now = public.regularizers[public.tree.live[0]]
+    mean, shape, width = public.mean, public.shape, public.width
     log_det = estimate(
-        public.gram, public.moment, now[RIDGE], public.mean, public.shape, public.lower, public.width
+        public.gram, public.moment, now[RIDGE], mean, shape, public.lower, width, public.axes
     )
-    dim, level = float(public.mean.size), public.settings[2]
-    public.width[RADIUS] = radius(level, log_det, dim, now[LOW], now[HIGH], now[GAMMA], public.settings)
+    dim, level = float(mean.size), public.settings[2]
+    width[RADIUS] = radius(level, log_det, dim, now[LOW], now[HIGH], now[GAMMA], public.settings)
 
 
 @register_jitable(forceinline=True)

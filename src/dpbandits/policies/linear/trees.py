@@ -10,8 +10,11 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Noise, verb
+from dpbandits.engine import Chance, Noise, verb
 from dpbandits.mechanisms.gram import add_row, unpack_pair
+from dpbandits.policies.linear.algebra import known_axes
+from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
+from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf
@@ -25,6 +28,7 @@ class TreeState(NamedTuple):
 
     clock: NDArray[np.int64]  # rounds played, leaves released
     tree: Tree
+    axes: Array  # that d is known to compiled code
     gram: Array  # (d, d) G̃
     moment: Array  # (d,) ũ
     mean: Array  # (d,) θ̂
@@ -68,6 +72,15 @@ def close_leaf(public: TreeState, secret: TreeRows, noise: Noise) -> None:
     unpack_pair(public.tree.total[0], public.gram, public.moment)
 
 
+@register_jitable(forceinline=True)
+def choose(public: TreeState, features: Any, width: float, explore: Chance) -> int:
+    """The largest upper bound m·x + width·√(xᵀV⁻¹x)."""
+    mean, shape, axes = public.mean, public.shape, public.axes
+    if axes.ndim > 1:
+        return most_promising_of_all(features, mean, shape, width, axes, explore)
+    return most_promising(features, mean, shape, width, public.width[REACH], axes, explore)
+
+
 def start_tree_state(
     kind: type[TreeState],
     problem: LinearContexts,
@@ -81,6 +94,7 @@ def start_tree_state(
     public = kind(
         clock=np.zeros(2, np.int64),
         tree=tree,
+        axes=known_axes(dim),
         gram=np.zeros((dim, dim)),
         moment=np.zeros(dim),
         mean=np.zeros(dim),
