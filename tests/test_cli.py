@@ -19,6 +19,8 @@ from dpbandits.cli.main import app, main
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments import FIGURES
 from dpbandits.policies import policy_kinds
+from dpbandits.simulation import replicate
+from dpbandits.simulation.run import play
 
 
 def run(*arguments: str) -> str:
@@ -71,6 +73,41 @@ def test_compare_writes_what_it_is_asked_for(tmp_path: Path) -> None:
 
 
 _OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}
+
+
+def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison stopped in its second run; the same command then says so."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    words = (
+        "compare",
+        "lazy-ucb",
+        "private-imed",
+        "--privacy",
+        "eps=1",
+        "--rounds",
+        "500",
+        "--runs",
+        "2",
+    )
+    played: list[Any] = []
+
+    def interrupted(*given: Any, **options: Any) -> Any:
+        if played:
+            raise KeyboardInterrupt
+        played.append(given)
+        return play(*given, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replicate, "play", interrupted)
+        done = CliRunner().invoke(app, [*words, "--threads", "1"])
+        assert done.exit_code == 130 and "the same command goes on" in done.stderr
+    assert run(*words).startswith("going on from where this comparison was stopped")
+    assert "going on" not in run(*words)
+
+
+def test_a_guarantee_shared_by_policies_is_said_once() -> None:
+    words = ("compare", "lazy-ucb", "private-imed", "--privacy", "eps=1", "--rounds", "100")
+    assert "\nlazy-ucb (twin), private-imed (twin): No privacy" in run(*words, "--runs", "1")
 
 
 def test_compare_adds_twins_and_repeats_itself() -> None:

@@ -3,7 +3,6 @@
 import typer
 
 from dpbandits.audit import Replay, replay
-from dpbandits.audit.broken import broken_policies
 from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy
 from dpbandits.privacy.budgets import GaussianDP
@@ -24,6 +23,8 @@ def audit(
     positions. Ends with status 1 if the guarantee is not kept, if no neighbour comes near it (then
     nothing was tested), or if a control was not caught.
     """
+    from dpbandits.audit.broken import broken_policies  # slow to import
+
     subject = policy(name, budget(privacy))
     rounds = rounds or subject.problem_kind.replay_rounds
     problem = subject.problem_kind.example(rounds)

@@ -69,6 +69,9 @@ def compare(
         console().print(_outlook(problem, chosen, length), style="dim")
     if isinstance(world, MovieRatings) and not as_json:
         console().print(f"{world.films().edition}. {LICENCE}", style="dim")
+    checkpoint = _checkpoint(describe(chosen, world, length, runs, seed))
+    if checkpoint.exists() and not as_json:
+        console().print("going on from where this comparison was stopped", style="dim")
     with stoppable("finished runs are kept"):
         trace = simulate(
             chosen,
@@ -78,15 +81,16 @@ def compare(
             seed,
             threads=threads,
             progress=not as_json,
-            checkpoint=_checkpoint(describe(chosen, world, length, runs, seed)),
+            checkpoint=checkpoint,
         )
     rows, sentences = _rows(trace, chosen), {x: str(trace.guarantee(x)) for x in trace.policies}
     if as_json:
         print_json({"rows": rows, "guarantees": trace.header["guarantees"], "seed": seed})
     else:
         print_rows(rows, f"Regret after {length:,} rounds, {runs} run{'s'[: runs != 1]}, {wanted}")
-        for label, sentence in sentences.items():
-            console().print(f"[bold]{label}[/]: {sentence}")
+        for sentence in dict.fromkeys(sentences.values()):  # many policies may guarantee the same
+            named = ", ".join(label for label, said in sentences.items() if said == sentence)
+            console().print(f"[bold]{named}[/]: {sentence}")
     for path in _write(trace, rows, sentences, report, plot, save):
         if not as_json:
             console().print(f"written: {path}", style="dim")

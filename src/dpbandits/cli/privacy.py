@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
+import scipy
 import typer
-from scipy.special import ndtr
 
 from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.cli.parsing import PRIVACY_HELP, budget
@@ -82,7 +82,7 @@ def _facts(held: Budget) -> dict[str, float]:
         facts["laplace_noise"] = laplace_scale(1.0, held)
     # The best attacker who must tell two candidates apart, each as likely as the other.
     if isinstance(held, GaussianDP):
-        guess = float(ndtr(held.mu / 2.0))
+        guess = float(scipy.special.ndtr(held.mu / 2.0))
     else:
         guess = 0.5 + held.delta_for(0.0) / 2.0
     facts["attacker_success"] = min(guess, 1.0)

@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 
 import typer
-from rich.markdown import Markdown
 
 from dpbandits.cli.list import row
 from dpbandits.cli.output import JSON, console, print_json, print_rows
@@ -20,6 +19,8 @@ def _default(field: "dataclasses.Field[object]") -> str:
 
 def show(name: str = typer.Argument(help="A name from `dpbandits list`."), as_json: bool = JSON) -> None:
     """A policy's page: definition, guarantee, options, reference."""
+    from rich.markdown import Markdown  # slow to import
+
     kind = policy_named(name)
     text, _, example = (inspect.getdoc(kind) or "").partition(">>>")
     options = [

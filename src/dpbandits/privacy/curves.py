@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import erfcx, erfinv, log_ndtr, ndtr, ndtri_exp
+import scipy  # whose parts, slow to import, are loaded at their first use
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -22,13 +22,13 @@ _SAFE = 1e-12
 
 
 def _mills(x: float) -> float:
-    return math.sqrt(math.pi / 2.0) * float(erfcx(x / math.sqrt(2.0)))
+    return math.sqrt(math.pi / 2.0) * float(scipy.special.erfcx(x / math.sqrt(2.0)))
 
 
 def _mills_slope(x: np.ndarray) -> np.ndarray:
     """−R'(x) = 1 − x R(x); beyond x = 30 by its asymptotic series, where the product cancels."""
     near = np.minimum(x, 30.0)
-    direct = 1.0 - near * math.sqrt(math.pi / 2.0) * erfcx(near / math.sqrt(2.0))
+    direct = 1.0 - near * math.sqrt(math.pi / 2.0) * scipy.special.erfcx(near / math.sqrt(2.0))
     u = 1.0 / np.maximum(x, 30.0) ** 2
     series = u * (1 - 3 * u * (1 - 5 * u * (1 - 7 * u * (1 - 9 * u * (1 - 11 * u)))))
     return np.asarray(np.where(x <= 30.0, direct, series))
@@ -48,8 +48,8 @@ def gaussian_log_delta(epsilon: float, mu: float) -> float:
         return log_density + math.log(_mills(a) - _mills(b))
     # 1 − δ = Φ(a) + φ(a) R(b), so that δ near 1 keeps its digits.
     lost = math.exp(log_density) * _mills(b)
-    missing = float(ndtr(a)) + lost
-    return math.log1p(-missing) if missing < 0.5 else math.log(float(ndtr(-a)) - lost)
+    missing = float(scipy.special.ndtr(a)) + lost
+    return math.log1p(-missing) if missing < 0.5 else math.log(float(scipy.special.ndtr(-a)) - lost)
 
 
 def gaussian_epsilon(log_delta: float, mu: float) -> float:
@@ -58,7 +58,7 @@ def gaussian_epsilon(log_delta: float, mu: float) -> float:
     if gaussian_log_delta(0.0, mu) <= target:
         return 0.0
     # δ(ε) ≤ Φ(−a), so a = −Φ⁻¹(δ) is enough.
-    top = mu * (max(0.0, -float(ndtri_exp(target))) + mu / 2.0)
+    top = mu * (max(0.0, -float(scipy.special.ndtri_exp(target))) + mu / 2.0)
     if math.isinf(top):
         return math.inf
     return _root(lambda e: gaussian_log_delta(e, mu) - target, 0.0, top) * (1.0 + _SAFE)
@@ -163,8 +163,8 @@ def _best_order(bound: Callable[[float], float]) -> float:
 def _two_sided(inside: float, log_outside: float) -> float:
     """The μ with 2Φ(μ/2) − 1 = `inside` = 1 − e^`log_outside`; each keeps its digits at one end."""
     if inside < 0.5:
-        return 2.0 * math.sqrt(2.0) * float(erfinv(inside))
-    return -2.0 * float(ndtri_exp(log_outside - math.log(2.0)))
+        return 2.0 * math.sqrt(2.0) * float(scipy.special.erfinv(inside))
+    return -2.0 * float(scipy.special.ndtri_exp(log_outside - math.log(2.0)))
 
 
 def pure_mu(epsilon: float) -> float:
@@ -199,4 +199,4 @@ def laplace_epsilon(mu: float) -> float:
     """The ε at which one Laplace release is μ-GDP, the inverse of `laplace_mu`."""
     if mu < 1.0:
         return -2.0 * math.log1p(-math.erf(mu / math.sqrt(8.0)))
-    return -2.0 * (math.log(2.0) + float(log_ndtr(-mu / 2.0)))
+    return -2.0 * (math.log(2.0) + float(scipy.special.log_ndtr(-mu / 2.0)))

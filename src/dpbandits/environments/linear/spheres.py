@@ -18,9 +18,8 @@ def band_mean(dim: int, low: float, high: float) -> float:
     The density of s is c(1 − s²)^{(d−3)/2} with c = Γ(d/2)/(√π Γ((d−1)/2)), and s times it has the
     antiderivative −c(1 − s²)^{(d−1)/2}/(d − 1).
     """
-    density = math.exp(math.lgamma(dim / 2) - math.lgamma((dim - 1) / 2)) / math.sqrt(math.pi)
     power = (dim - 1) / 2
-    moment = density * ((1 - low * low) ** power - (1 - high * high) ** power) / (dim - 1)
+    moment = _density(dim) * ((1 - low * low) ** power - (1 - high * high) ** power) / (dim - 1)
     return float(moment / band_mass(dim, low, high))
 
 
@@ -39,7 +38,17 @@ def largest_mean(dim: int, actions: int) -> float:
 
 
 def _below(dim: int, s: float) -> float:
-    """P[coordinate ≤ s]; (1 + s)/2 has the Beta law of parameters (d − 1)/2 twice."""
-    from scipy.special import betainc  # slow to import
+    """P[coordinate ≤ s] = ½ + c ∫₀ˢ (1 − x²)^{(d−3)/2} dx: an arc at d = 2, a length at d = 3.
 
-    return float(betainc((dim - 1) / 2, (dim - 1) / 2, (1.0 + s) / 2.0))
+    By parts, I_m = ∫ (1 − x²)^m is (s (1 − s²)^m + 2m I_{m−1})/(2m + 1).
+    """
+    power, integral = (-0.5, math.asin(s)) if dim % 2 == 0 else (0.0, s)
+    while power < (dim - 3) / 2:
+        power += 1.0
+        integral = (s * (1.0 - s * s) ** power + 2.0 * power * integral) / (2.0 * power + 1.0)
+    return 0.5 + _density(dim) * integral
+
+
+def _density(dim: int) -> float:
+    """That of a coordinate at 0."""
+    return math.exp(math.lgamma(dim / 2) - math.lgamma((dim - 1) / 2)) / math.sqrt(math.pi)
