@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.environments import MatroidArms
-from dpbandits.experiments.chandak import TABLE_2
+from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.policies.matroid import MatroidThompson
