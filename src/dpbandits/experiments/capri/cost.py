@@ -13,7 +13,7 @@ import numpy as np
 
 from dpbandits.engine.streams import run_seed
 from dpbandits.environments import KernelWorld
-from dpbandits.experiments.capri import DELTA, PAPER, thompson
+from dpbandits.experiments.capri.setting import DELTA, PAPER, thompson
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri
@@ -158,6 +158,3 @@ def measure(scale: Scale) -> list[dict[str, Any]]:
                     }
                 )
     return found
-
-
-FIGURES: tuple[Figure, ...] = (CapriCost(),)
