@@ -7,20 +7,14 @@ import numpy as np
 
 from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.experiments.leaderboard import (
-    instance_axes,
-    legend_beside,
-    mean_and_error,
-    policies_for,
-    with_worst,
-)
+from dpbandits.experiments.leaderboard import instance_axes, mean_and_error, policies_for, with_worst
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import ModifiedThompson
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Trust, Unit
 from dpbandits.problems import Arms
 from dpbandits.recommend import recommend
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
 
 INSTANCES: dict[str, Environment] = {
@@ -123,7 +117,7 @@ class ArmsLeaderboard(Figure):
                 size = 10 if best else 5
                 axes.plot(list(INSTANCES), means, marker=shape, ms=size, label=policy, **style)
             instance_axes(axes, f"{budget}, T = 10⁵", "mean regret")
-            legend_beside(axes)
+            legend_beside(axes, fontsize="small")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.privacy.budgets import Budget
 from dpbandits.problems import Problem
+from dpbandits.reports.figures import light_axes
 
 
 def policies_for(problem: Problem, budget: Budget) -> dict[str, Policy]:
@@ -36,10 +37,4 @@ def instance_axes(axes: Any, title: str, measure: str) -> None:
     axes.set_title(title)
     axes.set_ylabel(measure)
     axes.tick_params(axis="x", rotation=30)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def legend_beside(axes: Any) -> None:
-    """At the right, where it hides no point."""
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+    light_axes(axes)

@@ -16,7 +16,7 @@ from dpbandits.environments import (
     SwitchingContexts,
 )
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.experiments.leaderboard import instance_axes, legend_beside, policies_for, with_worst
+from dpbandits.experiments.leaderboard import instance_axes, policies_for, with_worst
 from dpbandits.policies import Policy
 from dpbandits.policies.linear import (
     BatchedLinThompson,
@@ -27,7 +27,7 @@ from dpbandits.policies.linear import (
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import LinearContexts, LinearProblem
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
 
 BUDGETS: tuple[ApproxDP, ...] = (ApproxDP(1.0, 0.1), ApproxDP(1.0, 1e-6), ApproxDP(0.1, 1e-6))
@@ -203,7 +203,7 @@ class LinearLeaderboard(Figure):
                 axes.plot(xs, ys, marker=marker, ms=size, label=name, alpha=0.85, **style)
             axes.set_xticks(range(len(shown)), shown, ha="right")
             instance_axes(axes, f"{budget}; hollow: not private", "mean regret")
-        legend_beside(panels[0])
+        legend_beside(panels[0], fontsize="small")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpbandits.environments import MatroidArms
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.experiments.leaderboard import instance_axes, legend_beside, policies_for, with_worst
+from dpbandits.experiments.leaderboard import instance_axes, policies_for, with_worst
 from dpbandits.policies import Policy
 from dpbandits.policies.matroid import MatroidThompson
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
@@ -22,7 +22,7 @@ from dpbandits.problems import (
     UniformMatroid,
 )
 from dpbandits.recommend import recommend
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -117,7 +117,7 @@ class MatroidLeaderboard(Figure):
                 label = f"{policy} (not private)" if policy == "matroid-ucb" else policy
                 axes.plot(list(INSTANCES), losses, marker="osD^v"[index], ms=7, label=label, **style)
             instance_axes(axes, f"{budget}, n = {_ROUNDS:,}", "mean loss per round")
-            legend_beside(axes)
+            legend_beside(axes, fontsize="small")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -15,7 +15,7 @@ from dpbandits.experiments.capri.setting import (
     world,
 )
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.reports.figures import COLOURS, new_figure
+from dpbandits.reports.figures import COLOURS, light_axes, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -73,8 +73,7 @@ class CapriMisspecified(Figure):
         axes.set(xlabel="u: wrong share of the declared weights", ylabel="regret / uniform play")
         axes.set_ylim(bottom=0.0)
         axes.yaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        light_axes(axes)
         axes.legend(frameon=False)
         return figure
 

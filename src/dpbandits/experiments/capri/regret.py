@@ -18,7 +18,7 @@ from dpbandits.experiments.capri.setting import (
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import KernelUCB
-from dpbandits.reports.figures import COLOURS, log_axes, new_figure
+from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -85,8 +85,7 @@ class CapriRegret(Figure):
             axes.axhline(1.0, color="#cccccc", linewidth=0.8)
             axes.set_title(f"{kernel}, {trust}")
             log_axes(axes, percent=True)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
+            light_axes(axes)
         for axes in panels[3:]:
             axes.set_xlabel("round")
         for axes in (panels[0], panels[3]):

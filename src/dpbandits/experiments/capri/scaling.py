@@ -12,7 +12,7 @@ from dpbandits.experiments.capri.setting import PAPER, dialled, functions_shown,
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.problems import SquaredExponential
-from dpbandits.reports.figures import COLOURS, log_axes, new_figure
+from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -124,8 +124,7 @@ class CapriScaling(Figure):
         panels[0].set_ylabel("regret (hollow: above half of uniform play)")
         for axes in panels:
             log_axes(axes)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
+            light_axes(axes)
             axes.legend(frameon=False)
         return figure
 

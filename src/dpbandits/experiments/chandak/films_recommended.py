@@ -16,7 +16,7 @@ from dpbandits.experiments.chandak.setting import FOCUSED, PAPER, RUNS, TWO, UCB
 from dpbandits.experiments.figure import Claim, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.matroid import FocusedMatroidUCB, PrivateMatroidUCB, UniformBases
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -73,7 +73,7 @@ class FilmsRecommended(Films):
         axes.set_xlabel("runs whose last basis has the film, %")
         axes.set_xlim(0, 100)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        legend_beside(axes)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -19,7 +19,7 @@ from dpbandits.experiments.chandak.setting import (
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies.matroid import PrivateMatroidThompson, PrivateMatroidUCB
 from dpbandits.privacy.budgets import PureDP
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -73,8 +73,7 @@ class PriceOfPrivacy(Figure):
         axes.set_xlabel("1/ε")
         axes.set_ylabel(f"regret after {self._ROUNDS:,} rounds")
         axes.set_ylim(bottom=0.0)
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        light_axes(axes)
         axes.legend(framealpha=0.85, edgecolor="none", fontsize="small")
         return figure
 

@@ -8,7 +8,7 @@ import numpy as np
 from dpbandits.policies.arms import GaussianThompson
 from dpbandits.privacy.budgets import GaussianDP
 from dpbandits.problems import Arms
-from dpbandits.reports.figures import line_style
+from dpbandits.reports.figures import legend_beside, light_axes, line_style
 
 PAPER = "Ou, Avella Medina & Cummings 2024"
 HORIZON = 1000  # of the two figures of formulas
@@ -36,6 +36,5 @@ def privacy_axes(axes: Any, title: str) -> None:
     axes.set_xlabel("δ")
     axes.set_ylabel("ε")
     axes.set_title(title)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+    light_axes(axes)
+    legend_beside(axes, fontsize="small")

@@ -10,7 +10,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.shariff_2018.setting import PAPER, PRIVACY, Array
 from dpbandits.policies.linear import TreeLinUCB
 from dpbandits.policies.linear.tree_lin_ucb import LOW
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -82,8 +82,7 @@ class RegretAgainstShift(Figure):
             axes.set_xlabel("ρ_min")
             axes.set_ylim(bottom=0.0)
             axes.yaxis.set_major_formatter("{x:,.0f}")
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
+            light_axes(axes)
         panels[1].legend(frameon=False)
         panels[0].set_ylabel("regret after the last round (mean)")
         return figure

@@ -10,7 +10,7 @@ from dpbandits.environments.linear.worlds import Rewards
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.shariff_2018.setting import PAPER, Array, few_ticks, one_legend
 from dpbandits.policies.linear import LinUCB
-from dpbandits.reports.figures import draw_curves, line_style, new_figure
+from dpbandits.reports.figures import draw_curves, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -126,8 +126,7 @@ class RegretAgainstDimension(_ByDimension):
         axes.minorticks_off()
         axes.set_xlabel("dimension d")
         axes.set_ylabel("regret after the last round (mean)")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        light_axes(axes)
         axes.legend(frameon=False)
         return figure
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.privacy.budgets import ApproxDP
+from dpbandits.reports.figures import legend_beside
 
 PAPER = "Shariff & Sheffet 2018"
 PRIVACY = ApproxDP(1.0, 0.1)
@@ -16,7 +17,7 @@ def one_legend(panels: list[Any]) -> None:
     """Beside the last panel, where it hides no curve."""
     for axes in panels:
         axes.legend().remove()
-    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    legend_beside(panels[-1])
 
 
 def few_ticks() -> Any:
