@@ -20,7 +20,7 @@ from rich.console import Console
 
 import dpbandits as dpb
 from dpbandits.engine.streams import Streams, run_seed
-from dpbandits.experiments.chandak import TABLE_2
+from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.reports.tables import terminal_table
 from dpbandits.simulation.run import play
 

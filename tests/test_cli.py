@@ -226,7 +226,7 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(tmp_path: Path)
     """A real interrupt of a real process; then the resumed figure equals one made in one go."""
     script = (
         "import sys; from dpbandits.cli.main import main\n"
-        "from dpbandits.experiments import ou_2024 as o\n"
+        "from dpbandits.experiments.ou_2024 import regret_grid as o\n"
         "o._RegretGrid._ROUNDS = 100_000; o._RegretGrid._RUNS = {s: 60 for s in o._RegretGrid._RUNS};"
         "sys.argv = ['dpbandits', 'reproduce', 'ou-fig2', '--out', sys.argv[1], '--json']; main()"
     )

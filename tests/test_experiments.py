@@ -10,7 +10,8 @@ import pytest
 from dpbandits import GaussianDP, Trace
 from dpbandits.experiments import FIGURES, figure_named
 from dpbandits.experiments.figure import Scale
-from dpbandits.experiments.ou_2024 import Analyses, printed_mu
+from dpbandits.experiments.ou_2024.analyses import Analyses
+from dpbandits.experiments.ou_2024.privacy_curves import printed_mu
 from dpbandits.experiments.reproduce import reproduce
 
 EXPECTED_TO_FAIL = {

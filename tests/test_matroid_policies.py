@@ -12,7 +12,7 @@ from dpbandits.audit import replay
 from dpbandits.audit.broken_matroids import BROKEN_MATROIDS
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
-from dpbandits.experiments.chandak import TABLE_2
+from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.policies import matroid
 from dpbandits.testing import example_policies
 from dpbandits.testing.driving import drive, state_bytes

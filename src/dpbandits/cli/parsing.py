@@ -12,7 +12,7 @@ from dpbandits.environments import (
     TruncatedExponentialArms,
 )
 from dpbandits.errors import InvalidInput
-from dpbandits.experiments.chandak import TABLE_2
+from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.policies import Policy, policy_named
 from dpbandits.privacy.budgets import (
     ApproxDP,

@@ -1,13 +1,13 @@
 """Published figures and tables, each by one command, with the paper's claims checked.
 
-To add a paper: one file with a tuple FIGURES, and its name below.
+To add a paper: one file with a tuple FIGURES, and its name below. A paper of many figures is a folder:
+a file for each figure, what they share in setting.py, and FIGURES in its __init__.py.
 """
 
 from dpbandits import checks
 from dpbandits.experiments import (
     arms_leaderboard,
     capri,
-    capri_cost,
     chandak,
     kernel_leaderboard,
     linear_leaderboard,
@@ -29,7 +29,6 @@ PAPERS = (
     chandak,
     matroid_leaderboard,
     capri,
-    capri_cost,
     kernel_leaderboard,
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}

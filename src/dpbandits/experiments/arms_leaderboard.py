@@ -1,6 +1,5 @@
 """Every policy for arms at equal privacy, on eight instances: who is best, and by how much."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -8,13 +7,14 @@ import numpy as np
 
 from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.policies import Policy, policy_kinds
+from dpbandits.experiments.leaderboard import instance_axes, mean_and_error, policies_for, with_worst
+from dpbandits.policies import Policy
 from dpbandits.policies.arms import ModifiedThompson
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Trust, Unit
 from dpbandits.problems import Arms
 from dpbandits.recommend import recommend
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
 
 INSTANCES: dict[str, Environment] = {
@@ -38,12 +38,11 @@ _MANY = 1000
 def competitors(budget: Budget) -> dict[str, Policy]:
     """Every central policy for arms that accepts the budget, at its defaults."""
     problem, found = Arms(5, horizon=_ROUNDS), {}
-    for name, kind in policy_kinds().items():
-        if kind.problem_kind is Arms and isinstance(budget, kind.accepts):
-            guarantee = kind(privacy=budget).guarantee(problem)
-            # Unlike guarantees do not compare: another unit or trust is another table.
-            if (guarantee.unit, guarantee.trust) == (Unit.REWARD, Trust.CENTRAL):
-                found[name] = kind(privacy=budget)
+    for name, policy in policies_for(problem, budget).items():
+        guarantee = policy.guarantee(problem)
+        # Unlike guarantees do not compare: another unit or trust is another table.
+        if (guarantee.unit, guarantee.trust) == (Unit.REWARD, Trust.CENTRAL):
+            found[name] = policy
     return found
 
 
@@ -117,13 +116,8 @@ class ArmsLeaderboard(Figure):
                 shape = "D" if best else "os^"[index // 7 % 3]
                 size = 10 if best else 5
                 axes.plot(list(INSTANCES), means, marker=shape, ms=size, label=policy, **style)
-            axes.set_yscale("log")
-            axes.set_title(f"{budget}, T = 10⁵")
-            axes.set_ylabel("mean regret")
-            axes.tick_params(axis="x", rotation=30)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+            instance_axes(axes, f"{budget}, T = 10⁵", "mean regret")
+            legend_beside(axes, fontsize="small")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
@@ -138,12 +132,12 @@ class ArmsLeaderboard(Figure):
         }
         for budget, goal in goals.items():
             final = many.regret(str(budget))[:, -1]
-            mean, error = final.mean(), final.std(ddof=1) / math.sqrt(final.size)
             found.append(
                 Claim(
                     paper=f"Recommended policy, 5 arms, {budget}: mean regret at most {goal}",
-                    measured=f"{mean:.1f} ± {error:.1f}, worst of {final.size} runs {final.max():.0f}",
-                    holds=bool(mean <= goal),
+                    measured=f"{mean_and_error(final, '.1f')}, "
+                    f"worst of {final.size} runs {final.max():.0f}",
+                    holds=bool(final.mean() <= goal),
                 )
             )
         found.append(self._tails(many))
@@ -194,10 +188,8 @@ class ArmsLeaderboard(Figure):
 
 
 def _shown(traces: Mapping[str, Trace], instance: str, budget: Budget, policy: str) -> str:
-    final = traces[f"{instance}, {budget}"].regret(policy)[:, -1]
+    text = with_worst(traces[f"{instance}, {budget}"].regret(policy)[:, -1])
     open_trace = traces[f"{instance}, {NonPrivate()}"]
-    error = final.std(ddof=1) / math.sqrt(final.size)
-    text = f"{final.mean():,.0f} ± {error:,.0f} ({final.max():,.0f})"
     if policy in open_trace.policies:
         text += f" [{open_trace.regret(policy)[:, -1].mean():,.0f}]"
     return text

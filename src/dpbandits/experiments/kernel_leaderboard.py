@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.experiments.capri import DELTA, KERNELS, dialled, printed, shares, thompson, world
+from dpbandits.experiments.capri.setting import DELTA, KERNELS, dialled, printed, shares, thompson, world
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri, KernelUCB

@@ -1,6 +1,5 @@
 """Every linear policy at equal privacy, on worlds kind and unkind: who is best, and by how much."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +16,8 @@ from dpbandits.environments import (
     SwitchingContexts,
 )
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.policies import Policy, policy_kinds
+from dpbandits.experiments.leaderboard import instance_axes, policies_for, with_worst
+from dpbandits.policies import Policy
 from dpbandits.policies.linear import (
     BatchedLinThompson,
     BatchedLinUCB,
@@ -27,7 +27,7 @@ from dpbandits.policies.linear import (
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import LinearContexts, LinearProblem
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
 
 BUDGETS: tuple[ApproxDP, ...] = (ApproxDP(1.0, 0.1), ApproxDP(1.0, 1e-6), ApproxDP(0.1, 1e-6))
@@ -83,13 +83,9 @@ class Entry(NamedTuple):
 
 def competitors(problem: LinearProblem, budget: Budget) -> Iterator[Entry]:
     """Every policy for this problem and budget at its defaults; printed and Wishart trees as well."""
-    for name, kind in policy_kinds().items():
-        if not (issubclass(kind.problem_kind, LinearProblem) and isinstance(budget, kind.accepts)):
-            continue
+    for name, policy in policies_for(problem, budget).items():
         # Without privacy only those that are made for it: the others' twins tell nothing new.
-        made_for_it = isinstance(budget, NonPrivate) == (kind.accepts == (NonPrivate,))
-        if isinstance(problem, kind.problem_kind) and made_for_it:
-            policy = kind(privacy=budget)
+        if isinstance(budget, NonPrivate) == (policy.accepts == (NonPrivate,)):
             local = policy.guarantee(problem).trust is Trust.LOCAL
             yield Entry(f"{name} (local)" if local else name, budget, policy)
     if isinstance(problem, LinearContexts) and isinstance(budget, ApproxDP):
@@ -173,7 +169,7 @@ class LinearLeaderboard(Figure):
                 row = by_label.setdefault(
                     entry.label, {"guarantee": str(entry.budget), "policy": entry.name}
                 )
-                row[instance] = _shown(_final(traces, instance, entry.label))
+                row[instance] = with_worst(_final(traces, instance, entry.label))
         blank = dict.fromkeys(("guarantee", "policy", *shown), "")
         order = [str(budget) for budget in (*BUDGETS, NonPrivate())]
         return sorted(
@@ -205,13 +201,9 @@ class LinearLeaderboard(Figure):
                 style["fillstyle"] = "none" if open_to_all else "full"
                 xs, ys = zip(*points, strict=True)
                 axes.plot(xs, ys, marker=marker, ms=size, label=name, alpha=0.85, **style)
-            axes.set_xticks(range(len(shown)), shown, rotation=30, ha="right")
-            axes.set_yscale("log")
-            axes.set_title(f"{budget}; hollow: not private")
-            axes.set_ylabel("mean regret")
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
-        panels[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+            axes.set_xticks(range(len(shown)), shown, ha="right")
+            instance_axes(axes, f"{budget}; hollow: not private", "mean regret")
+        legend_beside(panels[0], fontsize="small")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
@@ -224,7 +216,7 @@ class LinearLeaderboard(Figure):
                 found.append(
                     Claim(
                         paper=f"{policy}, {instance}, {BUDGETS[0]}: mean regret at most {goal}",
-                        measured=f"{_shown(final)} in {final.size} runs",
+                        measured=f"{with_worst(final)} in {final.size} runs",
                         holds=bool(final.mean() <= goal),
                     )
                 )
@@ -234,7 +226,7 @@ class LinearLeaderboard(Figure):
                 found.append(
                     Claim(
                         paper=f"{PRINTED}, {instance}, {BUDGETS[0]}: near {near:,} (within 15 %)",
-                        measured=f"{_shown(final)} in {final.size} runs",
+                        measured=f"{with_worst(final)} in {final.size} runs",
                         holds=bool(abs(final.mean() / near - 1.0) <= 0.15),
                     )
                 )
@@ -263,11 +255,6 @@ def _final(traces: Mapping[str, Trace], instance: str, label: str) -> NDArray[np
     """Final regrets of all runs in all worlds of an instance."""
     parts = [trace for name, trace in traces.items() if name.rsplit("-", 1)[0] == instance]
     return np.concatenate([trace.regret(label)[:, -1] for trace in parts])
-
-
-def _shown(final: NDArray[np.float64]) -> str:
-    error = final.std(ddof=1) / math.sqrt(final.size)
-    return f"{final.mean():,.0f} ± {error:,.0f} ({final.max():,.0f})"
 
 
 def _split_gain(traces: Mapping[str, Trace], instance: str) -> Claim:

@@ -1,28 +1,28 @@
 """Every policy for matroids at equal privacy, on matroids of every class: who is best, by how much."""
 
 import itertools
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbandits.environments import MatroidArms
-from dpbandits.experiments.chandak import TABLE_2
+from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.policies import Policy, policy_kinds
+from dpbandits.experiments.leaderboard import instance_axes, policies_for, with_worst
+from dpbandits.policies import Policy
 from dpbandits.policies.matroid import MatroidThompson
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.problems import (
     GraphicMatroid,
     LaminarMatroid,
-    MatroidBases,
     PartitionMatroid,
     TransversalMatroid,
     UniformMatroid,
 )
 from dpbandits.recommend import recommend
-from dpbandits.reports.figures import line_style, new_figure
+from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -60,11 +60,7 @@ _ROUNDS = 20_000
 
 def competitors(budget: Budget) -> dict[str, Policy]:
     """Every policy for matroids that accepts the budget; without one, both posteriors of CTS."""
-    found: dict[str, Policy] = {
-        name: kind(privacy=budget)
-        for name, kind in policy_kinds().items()
-        if kind.problem_kind is MatroidBases and isinstance(budget, kind.accepts)
-    }
+    found = policies_for(TABLE_2.problem(_ROUNDS), budget)
     if isinstance(budget, NonPrivate):
         found["matroid-thompson:prior=beta"] = MatroidThompson(prior="beta")
     return found
@@ -105,7 +101,7 @@ class MatroidLeaderboard(Figure):
         """By budget and policy: the loss on each instance."""
         return [
             {"guarantee": str(budget), "policy": policy}
-            | {i: _shown(traces[f"{i}, {budget}"], policy) for i in INSTANCES}
+            | {i: with_worst(_loss(traces[f"{i}, {budget}"], policy), ".4f") for i in INSTANCES}
             for budget in (*BUDGETS, NonPrivate())
             for policy in competitors(budget)
         ]
@@ -120,13 +116,8 @@ class MatroidLeaderboard(Figure):
                 style = line_style(index) | {"linestyle": "none"}
                 label = f"{policy} (not private)" if policy == "matroid-ucb" else policy
                 axes.plot(list(INSTANCES), losses, marker="osD^v"[index], ms=7, label=label, **style)
-            axes.set_yscale("log")
-            axes.set_title(f"{budget}, n = {_ROUNDS:,}")
-            axes.set_ylabel("mean loss per round")
-            axes.tick_params(axis="x", rotation=30)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+            instance_axes(axes, f"{budget}, n = {_ROUNDS:,}", "mean loss per round")
+            legend_beside(axes, fontsize="small")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
@@ -158,10 +149,9 @@ def _mean(trace: Trace, policy: str) -> float:
     return float(trace.regret(policy)[:, -1].mean()) / _ROUNDS
 
 
-def _shown(trace: Trace, policy: str) -> str:
-    loss = trace.regret(policy)[:, -1] / _ROUNDS
-    error = loss.std(ddof=1) / math.sqrt(loss.size)
-    return f"{loss.mean():.4f} ± {error:.4f} ({loss.max():.4f})"
+def _loss(trace: Trace, policy: str) -> NDArray[np.float64]:
+    """Per round, of each run."""
+    return trace.regret(policy)[:, -1] / _ROUNDS
 
 
 FIGURES: tuple[Figure, ...] = (MatroidLeaderboard(),)

@@ -15,7 +15,7 @@ from dpbandits.policies import Policy
 from dpbandits.policies.arms import UCB1, BetaThompson, TreeThompson, TreeUCB
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.problems import Arms
-from dpbandits.reports.figures import draw_curves, line_style, new_figure
+from dpbandits.reports.figures import draw_curves, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 
 PAPER = "Mishra & Thakurta 2015"
@@ -171,8 +171,7 @@ class TheoryConstants(Figure):
                 axes.plot(self._HORIZONS, found[:, column], label=f"{name}, ε = {epsilon:g}", **style)
         axes.plot(self._HORIZONS, self._HORIZONS, ":", color="gray", label="all of T")
         axes.set(xscale="log", yscale="log", xlabel="T", ylabel="rounds of uniform play at least")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        light_axes(axes)
         axes.legend(frameon=False, fontsize="small")
         return figure
 

@@ -36,6 +36,17 @@ def line_style(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": stroke}
 
 
+def light_axes(axes: "Axes") -> None:
+    """A faint grid, and no frame above and at the right."""
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend_beside(axes: "Axes", **options: Any) -> None:
+    """At the right of the axes, where it hides nothing."""
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, **options)
+
+
 def draw_curves(
     axes: "Axes", rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]
 ) -> None:
@@ -55,8 +66,7 @@ def draw_curves(
         axis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("round")
     axes.margins(x=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)
+    light_axes(axes)
     axes.legend(framealpha=0.85, edgecolor="none", fontsize="small")
 
 
@@ -86,7 +96,7 @@ def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.flo
     figure, (axes,) = new_figure(width=9.5 if many else 7.0)
     draw_curves(axes, rounds, curves)
     if many:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+        legend_beside(axes, fontsize="small")
     axes.set_ylabel("regret (mean; shaded: best to worst run)")
     final = [max(float(runs[:, -1].mean()), 1.0) for runs in curves.values()]
     if max(final) > 30.0 * min(final):

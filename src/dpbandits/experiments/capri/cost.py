@@ -13,14 +13,14 @@ import numpy as np
 
 from dpbandits.engine.streams import run_seed
 from dpbandits.environments import KernelWorld
-from dpbandits.experiments.capri import DELTA, PAPER, thompson
+from dpbandits.experiments.capri.setting import DELTA, PAPER, thompson
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri
 from dpbandits.policies.kernel.outlook import expected_cost
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
-from dpbandits.reports.figures import COLOURS, log_axes, new_figure
+from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import play
@@ -74,8 +74,7 @@ class CapriCost(Figure):
         panels[0].set_ylabel("seconds a run")
         for axes in panels:
             log_axes(axes)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
+            light_axes(axes)
         panels[0].legend(frameon=False, fontsize="small")
         return figure
 
@@ -158,6 +157,3 @@ def measure(scale: Scale) -> list[dict[str, Any]]:
                     }
                 )
     return found
-
-
-FIGURES: tuple[Figure, ...] = (CapriCost(),)

@@ -1,0 +1,70 @@
+"""Worlds, policies and measure of these figures."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.environments import KernelWorld
+from dpbandits.policies import Policy
+from dpbandits.policies.kernel import Capri, KernelThompson
+from dpbandits.privacy.budgets import ApproxDP
+from dpbandits.problems import Kernel, Matern, SquaredExponential
+from dpbandits.recommend import recommend
+from dpbandits.simulation import Trace
+
+PAPER = "Pavlovic, Salgia & Zhao"
+KERNELS: dict[str, Kernel] = {
+    "squared exponential": SquaredExponential(0.2),
+    "Matérn 2.5": Matern(0.2, 2.5),
+    "Matérn 1.5": Matern(0.2, 1.5),
+}
+DELTA = 1e-5
+
+
+def world(kernel: Kernel, function: int, **options: Any) -> KernelWorld:
+    """20 contexts, 20 actions, one of the functions."""
+    grid = tuple((x,) for x in np.linspace(0.0, 1.0, 20).tolist())
+    return KernelWorld(kernel, grid, grid, seed=function, **options)
+
+
+def dialled(epsilon: float, trust: str = "joint") -> Policy:
+    """`Capri` with the dial that `recommend` sets."""
+    problem = KernelWorld.standard().problem(None)
+    width = recommend(problem, ApproxDP(epsilon, DELTA), kind=Capri).policy.width  # type: ignore[attr-defined]
+    return Capri(privacy=ApproxDP(epsilon, DELTA), trust=trust, width=width)
+
+
+def thompson(epsilon: float, trust: str = "joint") -> Policy:
+    """The recommended policy."""
+    return KernelThompson(privacy=ApproxDP(epsilon, DELTA), trust=trust)
+
+
+def printed(epsilon: float, trust: str = "joint") -> Policy:
+    """`Capri` as printed: noise, copies and confidence."""
+    return Capri(
+        privacy=ApproxDP(epsilon, DELTA),
+        trust=trust,
+        confidence="paper",
+        calibration="paper",
+        design="copies",
+        tau=1.0,
+    )
+
+
+def shares(traces: Mapping[str, Trace], prefix: str, policy: str) -> NDArray[np.float64]:
+    """Regret as a share of uniform play's, by round, over all functions of a prefix."""
+    mine: Any = 0.0
+    uniform: Any = 0.0
+    for name, trace in traces.items():
+        if name.startswith(prefix):
+            gap = KernelWorld.from_dict(trace.header["environment"]).uniform_regret()
+            mine = mine + trace.regret(policy).mean(axis=0)
+            uniform = uniform + gap * trace.rounds
+    return np.asarray(mine / uniform)
+
+
+def functions_shown(count: int) -> str:
+    """How many, in words."""
+    return f"{count} function{'s'[: count != 1]}"

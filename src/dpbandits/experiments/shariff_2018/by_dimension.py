@@ -1,0 +1,142 @@
+"""Figures 2 and 3: what the dimension costs without privacy."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbandits.environments import SphereContexts
+from dpbandits.environments.linear.worlds import Rewards
+from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
+from dpbandits.experiments.shariff_2018.setting import PAPER, Array, few_ticks, one_legend
+from dpbandits.policies.linear import LinUCB
+from dpbandits.reports.figures import draw_curves, light_axes, line_style, new_figure
+from dpbandits.simulation import Trace
+
+
+class _ByDimension(Figure):
+    """Non-private LinUCB on K = d² actions, for several d and both kinds of reward noise."""
+
+    minutes: ClassVar[bool] = True
+    _NOISES: ClassVar[dict[str, Rewards]] = {"Gaussian noise": "gaussian", "±1 rewards": "signs"}
+    _DIMS: ClassVar = {
+        Scale.quick: (4, 6, 8, 11, 16),
+        Scale.paper: (4, 6, 8, 11, 16, 23, 32, 45, 64),
+    }
+    _ROUNDS: ClassVar = {Scale.quick: 20_000, Scale.paper: 100_000}
+    _RUNS: ClassVar = {Scale.quick: 3, Scale.paper: 1}
+
+    def describe_scale(self, scale: Scale) -> str:
+        """Rounds, runs, dimensions."""
+        dims = self._DIMS[scale]
+        return (
+            f"n = {self._ROUNDS[scale]:,}, {self._RUNS[scale]} run{'s' * (self._RUNS[scale] > 1)}, "
+            f"d = {dims[0]} … {dims[-1]}, K = d²"
+        )
+
+    def simulations(self, scale: Scale) -> dict[str, Simulation]:
+        """One for each dimension and noise. The learner knows that σ = S = 1 either way; α = 1/n."""
+        policy = LinUCB(alpha=1.0 / self._ROUNDS[scale], noise_level=1.0, parameter_norm=1.0)
+        return {
+            f"{rewards}-{dim}": Simulation(
+                policies={"LinUCB": policy},
+                environment=SphereContexts(dim, dim * dim, rewards=rewards),
+                rounds=self._ROUNDS[scale],
+                runs=self._RUNS[scale],
+            )
+            for dim in self._DIMS[scale]
+            for rewards in self._NOISES.values()
+        }
+
+    def _final(self, traces: Mapping[str, Trace], scale: Scale, rewards: str) -> Array:
+        """Mean final regret, by dimension."""
+        named = (f"{rewards}-{dim}" for dim in self._DIMS[scale])
+        return np.array([traces[name].regret("LinUCB")[:, -1].mean() for name in named])
+
+
+class RegretByDimension(_ByDimension):
+    """Figure 2: regret over time."""
+
+    name: ClassVar[str] = "shariff-fig2"
+    title: ClassVar[str] = "Regret of LinUCB over time for dimensions from 4 to 64, without privacy"
+    paper: ClassVar[str] = f"{PAPER}, Figure 2"
+
+    def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
+        """A panel for each noise."""
+        figure, panels = new_figure(len(self._NOISES), width=5.6, height=4.4)
+        for axes, (title, rewards) in zip(panels, self._NOISES.items(), strict=True):
+            dims = self._DIMS[scale][::-1]  # as the curves lie
+            curves = {f"d = {dim}": traces[f"{rewards}-{dim}"].regret("LinUCB") for dim in dims}
+            draw_curves(axes, traces[f"{rewards}-{dims[0]}"].rounds, curves)
+            axes.set_title(title)
+            axes.xaxis.set_major_locator(few_ticks())
+        top = max(axes.get_ylim()[1] for axes in panels)
+        for axes in panels:
+            axes.set_ylim(0.0, top)
+        one_legend(panels)
+        panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
+        return figure
+
+    def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
+        """Order of the curves, and of the noises."""
+        gaussian, signs = (self._final(traces, scale, x) for x in self._NOISES.values())
+        dims, ratios = self._DIMS[scale], signs / gaussian
+        return [
+            Claim(
+                paper="Regret grows with the dimension",
+                measured=", ".join(
+                    f"{value:,.0f} (d={d})" for d, value in zip(dims, gaussian, strict=True)
+                ),
+                holds=bool((np.diff(gaussian) > 0).all() and (np.diff(signs) > 0).all()),
+            ),
+            Claim(
+                paper="With ±1 rewards the regret is somewhat lower than with Gaussian noise",
+                measured=f"{100 * (1 - ratios.mean()):.0f} % lower on average over the dimensions, from "
+                f"{100 * (1 - ratios.max()):.0f} % to {100 * (1 - ratios.min()):.0f} %",
+                holds=bool(0.5 < ratios.mean() < 1.0),
+            ),
+        ]
+
+
+class RegretAgainstDimension(_ByDimension):
+    """Figure 3: final regret against the dimension."""
+
+    name: ClassVar[str] = "shariff-fig3"
+    title: ClassVar[str] = "Regret of LinUCB against the dimension, without privacy"
+    paper: ClassVar[str] = f"{PAPER}, Figure 3"
+
+    def _slope(self, traces: Mapping[str, Trace], scale: Scale, rewards: str) -> tuple[float, float]:
+        """Of the best-fit line on log-log axes, and its height at d = 1."""
+        final = self._final(traces, scale, rewards)
+        slope, height = np.polyfit(np.log(self._DIMS[scale]), np.log(final), 1)
+        return float(slope), float(height)
+
+    def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
+        """Log-log, with best-fit lines."""
+        figure, (axes,) = new_figure(width=6.4, height=4.6)
+        dims = np.array(self._DIMS[scale])
+        for index, (title, rewards) in enumerate(self._NOISES.items()):
+            slope, height = self._slope(traces, scale, rewards)
+            style = line_style(index)
+            final = self._final(traces, scale, rewards)
+            axes.loglog(dims, final, "os"[index], label=title, color=style["color"])
+            line = np.exp(height) * dims**slope
+            axes.loglog(dims, line, label=f"best fit, slope {slope:.2f}", **style)
+        axes.set_xticks(dims, [str(d) for d in dims])
+        axes.minorticks_off()
+        axes.set_xlabel("dimension d")
+        axes.set_ylabel("regret after the last round (mean)")
+        light_axes(axes)
+        axes.legend(frameon=False)
+        return figure
+
+    def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
+        """The slope."""
+        slopes = {title: self._slope(traces, scale, x)[0] for title, x in self._NOISES.items()}
+        return [
+            Claim(
+                paper="The best-fit line has a slope of roughly 2, clearly super-linear",
+                measured=", ".join(f"{slope:.2f} ({title})" for title, slope in slopes.items()),
+                holds=all(1.5 <= slope <= 2.5 for slope in slopes.values()),
+            )
+        ]
