@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 import dpbandits as dpb
-from dpbandits.engine import Streams
+from dpbandits.engine import Streams, known_axes
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
-from dpbandits.policies.linear.algebra import cholesky, eigen, invert, known_axes, norm_bound
+from dpbandits.policies.linear.algebra import cholesky, eigen, invert, norm_bound
 from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import estimate
 from dpbandits.policies.linear.rows import GRID, grid_row

@@ -26,7 +26,7 @@ BUDGET = ApproxDP(1.0, 0.1)
 @numba.njit
 def draw_many(noise: Any, location: Any, out: Any, dof: int, scale: float, scratch: Any) -> None:
     for row in range(out.shape[0]):
-        draw_wishart(noise, location, out[row], dof, scale, scratch)
+        draw_wishart(noise, location, out[row], dof, scale, scratch, scratch[0])
 
 
 def drawn(size: int, dof: int, scale: float, runs: int, seed: int = 0) -> Any:
@@ -167,20 +167,22 @@ def test_a_forced_draw_must_be_the_same_but_for_its_location() -> None:
     recorder = RecordingNoise(np.random.default_rng(0), Steer(-1))
     location = np.array([1.0, 0.5, 2.0])
     result = np.zeros(3)
-    draw_wishart(recorder, location, result, 40, 0.5, np.zeros((2, 2)))
+    draw_wishart(recorder, location, result, 40, 0.5, np.zeros((2, 2)), np.zeros(2))
     fresh = np.zeros(3)
-    draw_wishart(np.random.default_rng(0), location, fresh, 40, 0.5, np.zeros((2, 2)))
+    draw_wishart(np.random.default_rng(0), location, fresh, 40, 0.5, np.zeros((2, 2)), np.zeros(2))
     assert result.tolist() == fresh.tolist() and recorder.numbers == 3
     forced = ForcedNoise()
     forced.start_round(recorder.draws)
     again = np.zeros(3)
-    draw_wishart(forced, location + 1.0, again, 40, 0.5, np.zeros((2, 2)))
+    draw_wishart(forced, location + 1.0, again, 40, 0.5, np.zeros((2, 2)), np.zeros(2))
     assert again.tolist() == result.tolist()
     assert (forced.draws[0].location - recorder.draws[0].location).tolist() == [1.0, 1.0, 1.0]
     for dof, scale, count in ((41, 0.5, 3), (40, 0.6, 3), (40, 0.5, 6)):
         forced.start_round(recorder.draws)
         with pytest.raises(Mismatch):
-            draw_wishart(forced, np.zeros(count), np.zeros(count), dof, scale, np.zeros((2, 2)))
+            draw_wishart(
+                forced, np.zeros(count), np.zeros(count), dof, scale, np.zeros((2, 2)), np.zeros(2)
+            )
 
 
 class Public(NamedTuple):
@@ -212,7 +214,13 @@ def release(public: Public, secret: Secret, noise: Noise) -> None:
     secret.sums[level] = secret.open
     secret.open[:] = 0.0
     draw_wishart(
-        noise, secret.sums[level], public.nodes[level], public.dof, public.scale, secret.scratch
+        noise,
+        secret.sums[level],
+        public.nodes[level],
+        public.dof,
+        public.scale,
+        secret.scratch,
+        secret.scratch[0],
     )
     public.total[:] = public.nodes.sum(axis=0)
 
@@ -255,7 +263,7 @@ class WishartTree(Policy):
         dof = wishart_dof(1, levels - self.short, self.privacy)
         scale = self.narrow * math.sqrt(0.5)
         public = Public(np.zeros(1, np.int64), np.zeros(3), np.zeros((levels, 3)), dof, scale)
-        return public, Secret(np.zeros((levels, 3)), np.zeros(3), np.zeros((2, 2)))
+        return public, Secret(np.zeros((levels, 3)), np.zeros(3), np.zeros((2, 2)), np.zeros(2))
 
     def guarantee(self, problem: Arms) -> Guarantee:
         return Guarantee(

@@ -111,7 +111,9 @@ class RecordingNoise:
     def wishart(self, location: Any, dof: int, scale: float) -> Any:
         """A remembered Wishart draw, never pushed: a policy may rely on noise with no negative part."""
         size, result = matrix_size(location.size), np.empty(location.size)
-        draw_wishart(self.generator, location, result, dof, scale, np.empty((size, size)))
+        draw_wishart(
+            self.generator, location, result, dof, scale, np.empty((size, size)), np.empty(size)
+        )
         self.numbers += result.size
         self.draws.append(Draw("wishart", location, scale, result, dof))
         return result

@@ -26,6 +26,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from dpbandits import checks
+from dpbandits.engine import length
 from dpbandits.errors import BudgetNotAccepted
 from dpbandits.mechanisms.gram import triangle_size
 from dpbandits.privacy.budgets import ApproxDP
@@ -84,22 +85,22 @@ def _freedom(dim: int, levels: int, budget: ApproxDP) -> int:
 
 
 def draw_wishart(
-    noise: Any, location: Array, out: Array, dof: int, scale: float, scratch: Array
+    noise: Any, location: Array, out: Array, dof: int, scale: float, scratch: Array, axes: Array
 ) -> None:
-    """Release a packed p×p matrix: `out` = `location` + W_p(scale²·I, dof), with p×p numbers of scratch.
+    """Release a packed p×p matrix: `out` = `location` + W_p(scale²·I, dof), p being `length(axes)`.
 
-    Matrices are upper triangles row by row; `out` may be `location` itself.
+    Matrices are upper triangles row by row; `out` may be `location` itself. `scratch` is p×p.
     """
     if isinstance(noise, np.random.Generator):
-        _draw_bartlett(noise, location, out, dof, scale, scratch)
+        _draw_bartlett(noise, location, out, dof, scale, scratch, axes)
     else:  # an audit remembers the matrix as one draw, as it would a number
         out[:] = noise.wishart(location, dof, scale)
 
 
 def _draw_bartlett(
-    noise: Any, location: Array, out: Array, dof: int, scale: float, scratch: Array
+    noise: Any, location: Array, out: Array, dof: int, scale: float, scratch: Array, axes: Array
 ) -> None:
-    size = scratch.shape[0]
+    size = length(axes)
     for i in range(size):
         for j in range(i):
             scratch[i, j] = noise.normal(0.0, 1.0)
@@ -115,7 +116,9 @@ def _draw_bartlett(
 
 
 @overload(draw_wishart, strict=False, jit_options={"forceinline": True})
-def _compiled_draw(noise: Any, location: Any, out: Any, dof: Any, scale: Any, scratch: Any) -> Any:
+def _compiled_draw(
+    noise: Any, location: Any, out: Any, dof: Any, scale: Any, scratch: Any, axes: Any
+) -> Any:
     return _draw_bartlett
 
 

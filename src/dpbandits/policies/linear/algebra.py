@@ -1,35 +1,15 @@
 """Dense linear algebra in loops: nothing is allocated, and plain and compiled code agree bitwise.
 
-Functions learn the size d of their matrices from `axes`, which is any vector of that size, or what
-`known_axes` makes. The latter tells it to the compiler, which then writes the loops out: twice as fast.
+Functions learn the size d of their matrices from `axes`, any vector of that size or what `known_axes`
+makes (`engine/sizes.py`).
 """
 
 import math
 from typing import Any
 
-import numpy as np
 from numba.extending import register_jitable
-from numpy.typing import NDArray
 
-from dpbandits.engine import Chance
-
-# Beyond this, loops written out are no faster and take long to compile.
-_FEW = 8
-
-
-def known_axes(dim: int) -> NDArray[np.float64]:
-    """If d is small an array of d dimensions, otherwise one of d entries.
-
-    How many dimensions an array has is known when code is compiled; how long they are is not.
-    """
-    return np.zeros((1,) * dim if 1 < dim <= _FEW else dim)
-
-
-@register_jitable(forceinline=True)
-def length(axes: Any) -> int:
-    """The size d."""
-    size: int = axes.ndim if axes.ndim > 1 else axes.size
-    return size
+from dpbandits.engine import Chance, length
 
 
 @register_jitable(forceinline=True)

@@ -85,7 +85,7 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     usual_pace: ClassVar[float] = 3.7
     usual_blocks: ClassVar[tuple[int, ...]] = (64, 256, 1024)
 
-    shift: float = 8.0
+    shift: float = 16.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,8 +5,7 @@ from typing import Any
 
 from numba.extending import register_jitable
 
-from dpbandits.engine import Chance
-from dpbandits.policies.linear.algebra import length
+from dpbandits.engine import Chance, length
 
 _TIE = 1e-12
 

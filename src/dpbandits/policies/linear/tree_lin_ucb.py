@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise, known_axes, verb
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.mechanisms.gram import add_square, augmented_widths, pair_size, triangle_size
 from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof
@@ -98,7 +98,7 @@ def _close_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
     place = merge_leaf(tree, leaves, 0)
     node = tree.prefix[0, place + 1]
     dof, norm = int(public.settings[3]), public.settings[4]
-    draw_wishart(noise, leaves.nodes[0, place], node, dof, norm, secret.matrix)
+    draw_wishart(noise, leaves.nodes[0, place], node, dof, norm, secret.matrix, secret.axes)
     for axis in range(node.size):
         node[axis] += tree.prefix[0, place, axis]
     finish_leaf(tree, 0, place, 0.0)
@@ -196,7 +196,8 @@ class TreeLinUCB(ConfidentPolicy):
         tree, leaves = start_tree(1, entries, _ROW, budget, leaves=max(horizon - 1, 1), widths=widths)
         public, secret = start_tree_state(kind, problem, tree, leaves, regularizers, *settings)
         if self.noise == "wishart":
-            secret = secret._replace(row=np.zeros(dim + 1))
+            row = dim + 1
+            secret = TreeRows(leaves, np.zeros(row), known_axes(row), np.zeros((row, row)))
         return public, secret
 
     def _levels(self, horizon: int) -> int:

@@ -10,9 +10,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise, known_axes, verb
 from dpbandits.mechanisms.gram import add_row, unpack_pair
-from dpbandits.policies.linear.algebra import known_axes
 from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.rows import GRID, grid_row
@@ -46,8 +45,9 @@ class TreeRows(NamedTuple):
     """The exact sums of the nodes, and room for one row and one matrix."""
 
     leaves: Leaves
-    row: Array
-    matrix: Array
+    row: Array  # (r,)
+    axes: Array  # that its size is known to compiled code
+    matrix: Array  # (r, r) scratch, where noise is a matrix
 
 
 @verb
@@ -107,4 +107,4 @@ def start_tree_state(
         max_reward=problem.max_reward,
         settings=np.array(settings, np.float64),
     )
-    return public, TreeRows(leaves, np.zeros(dim), np.zeros((dim + 1, dim + 1)))
+    return public, TreeRows(leaves, np.zeros(dim), known_axes(dim), np.zeros((0, 0)))

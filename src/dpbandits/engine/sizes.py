@@ -1,0 +1,27 @@
+"""Sizes that the compiler knows.
+
+A loop over a size that is known when it is compiled is written out, which makes the algebra of small
+matrices twice as fast. Of an array, compiled code knows beforehand how many dimensions it has, not how
+long they are. So a state may carry an array of d dimensions beside its vectors of d entries.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+# Beyond this, loops written out are no faster and take long to compile.
+_FEW = 8
+
+
+def known_axes(size: int) -> NDArray[np.float64]:
+    """An array whose `length` is `size`: of so many dimensions where that is few, else of that size."""
+    return np.zeros((1,) * size if 1 < size <= _FEW else size)
+
+
+@register_jitable(forceinline=True)
+def length(axes: Any) -> int:
+    """The size that `known_axes` was given; also that of any vector."""
+    size: int = axes.ndim if axes.ndim > 1 else axes.size
+    return size
