@@ -32,7 +32,7 @@ BUDGETS: tuple[Budget, ...] = (
     *(GaussianDP(mu) for mu in (0.25, 1.0, 2.0, 5.0)),
 )
 _ROUNDS = 100_000
-_MANY = 1000
+_MANY, _SEEN = 2000, 1000  # runs of the recommended policy, and those on which it was tuned
 
 
 def competitors(budget: Budget) -> dict[str, Policy]:
@@ -176,14 +176,19 @@ class ArmsLeaderboard(Figure):
 
     @staticmethod
     def _tails(many: Trace) -> Claim:
+        """Its grace was chosen when the first runs had been seen, so the other ones decide."""
         worst = {
-            str(b): float(many.regret(str(b))[:, -1].max()) for b in BUDGETS if isinstance(b, GaussianDP)
+            mu: [
+                float(part.max()) for part in np.split(many.regret(str(GaussianDP(mu)))[:, -1], [_SEEN])
+            ]
+            for mu in (1.0, 2.0, 5.0)
         }
-        shown = [worst[str(GaussianDP(mu))] for mu in (1.0, 2.0, 5.0)]
+        seen, fresh = zip(*worst.values(), strict=True)
         return Claim(
             paper="Its worst run at μ = 1, 2, 5 is at most 250",
-            measured=", ".join(f"{value:.0f}" for value in shown),
-            holds=max(shown) <= 250.0,
+            measured=f"{', '.join(f'{value:.0f}' for value in fresh)} in {_MANY - _SEEN} runs; "
+            f"{', '.join(f'{value:.0f}' for value in seen)} in those on which it was tuned",
+            holds=max(fresh) <= 250.0,
         )
 
 
