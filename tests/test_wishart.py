@@ -263,7 +263,7 @@ class WishartTree(Policy):
         dof = wishart_dof(1, levels - self.short, self.privacy)
         scale = self.narrow * math.sqrt(0.5)
         public = Public(np.zeros(1, np.int64), np.zeros(3), np.zeros((levels, 3)), dof, scale)
-        return public, Secret(np.zeros((levels, 3)), np.zeros(3), np.zeros((2, 2)), np.zeros(2))
+        return public, Secret(np.zeros((levels, 3)), np.zeros(3), np.zeros((2, 2)))
 
     def guarantee(self, problem: Arms) -> Guarantee:
         return Guarantee(

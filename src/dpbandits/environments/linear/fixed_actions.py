@@ -73,8 +73,8 @@ class FixedActions(LinearEnvironment):
                     found += 1
         place = int(chance.random() * self.actions)
         across = features[place] - dot(features[place], theta) * theta
-        scale = SHORT * math.sqrt((1.0 - BEST * BEST) / dot(across, across))
-        features[place] = BEST * theta + scale * across
+        scale = math.sqrt((1.0 - BEST * BEST) / dot(across, across))
+        features[place] = SHORT * (BEST * theta + scale * across)
         shown.means[place] = shown.best[0] = BEST
         return shown, features
 

@@ -121,7 +121,7 @@ def offer_sphere(world: SphereWorld, chance: Chance) -> tuple[Array]:
 
 @register_jitable(forceinline=True)
 def _aim_mirror(mirror: Array, theta: Array) -> None:
-    """V ∝ e₁ ± θ*, of the sign that keeps it long."""
+    """Between θ* and ±e₁, of the sign that keeps it long before it is scaled."""
     for j in range(theta.size):
         mirror[j] = theta[j]
     mirror[0] += 1.0 if theta[0] >= 0.0 else -1.0
@@ -186,7 +186,8 @@ def _fill_pool(world: SphereWorld, chance: Chance) -> None:
         for i in range(size):
             along[i] += part * drawn[j, i]
     part = world.mirror[0]
-    sign = -1.0 if world.shown.theta[0] >= 0.0 else 1.0
+    # All equally short: the best action must not be told by its length.
+    sign = -SHORT if world.shown.theta[0] >= 0.0 else SHORT
     for i in range(size):
         scales[i] = SHORT * math.sqrt((1.0 - means[i] * means[i]) / scales[i])
     for i in range(size):
