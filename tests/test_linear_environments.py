@@ -106,6 +106,12 @@ def test_directions_are_uniform_across() -> None:
         assert right.pvalue > 1e-6 > wrong.pvalue
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fixed_set_has_one_length(seed: int) -> None:
+    features, *_ = next(rounds_of(dpb.FixedActions(seed=seed), 1))
+    assert np.ptp(np.linalg.norm(features, axis=1)) < 1e-14
+
+
 @each_world
 def test_rewards_have_the_means(environment: LinearEnvironment) -> None:
     """Within 5 standard deviations over 3000 rounds (error below 1e-6); the negative means are not."""

@@ -14,7 +14,7 @@ from dpbandits import ApproxDP, Arms, GaussianDP, Guarantee, Policy, PureDP, Tru
 from dpbandits.audit import replay
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost, limit_of
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise, known_axes, verb
 from dpbandits.errors import BudgetNotAccepted
 from dpbandits.mechanisms.gram import add_square, triangle_size, unpack
 from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof, wishart_levels
@@ -269,6 +269,14 @@ class WishartTree(Policy):
         return Guarantee(
             budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, horizon=problem.horizon
         )
+
+
+@pytest.mark.parametrize(("entries", "size"), [(10, 3), (10, 5), (6, 2)])
+def test_a_matrix_of_another_size_is_refused(entries: int, size: int) -> None:
+    """Drawn too small, it would leave entries without noise."""
+    noise, scratch = np.random.default_rng(0), np.zeros((size, size))
+    with pytest.raises(ValueError, match="no matrix of size"):
+        draw_wishart(noise, np.zeros(entries), np.zeros(entries), 40, 0.5, scratch, known_axes(size))
 
 
 @pytest.mark.parametrize("horizon", [9, 16, 17])

@@ -91,6 +91,9 @@ def draw_wishart(
 
     Matrices are upper triangles row by row; `out` may be `location` itself. `scratch` is p×p.
     """
+    if not triangle_size(length(axes)) == location.size == out.size:
+        # A smaller matrix would leave the rest of `out` without noise, unseen by an audit.
+        raise ValueError(f"{location.size} numbers are no matrix of size {length(axes)}")
     if isinstance(noise, np.random.Generator):
         _draw_bartlett(noise, location, out, dof, scale, scratch, axes)
     else:  # an audit remembers the matrix as one draw, as it would a number

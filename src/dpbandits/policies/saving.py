@@ -126,9 +126,14 @@ def _read(path: Path, claimed: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def _fill(state: Any, part: str, arrays: dict[str, Any]) -> None:
     """Put the saved arrays into a fresh state; anything missing, extra or misshapen is an error."""
     for name, value in leaves(state):
-        saved = arrays[f"{part}.{name}"]
-        if saved.shape != np.shape(value) or saved.dtype != np.asarray(value).dtype:
-            raise ValueError(f"{part}.{name} has shape {saved.shape}, expected {np.shape(value)}")
+        if (saved := arrays.get(f"{part}.{name}")) is None:
+            raise ValueError(f"{part}.{name} is missing; another version may have written it")
+        expected = np.asarray(value)
+        if saved.shape != expected.shape or saved.dtype != expected.dtype:
+            raise ValueError(
+                f"{part}.{name} is {saved.dtype} of shape {saved.shape}, expected {expected.dtype} of "
+                f"shape {expected.shape}"
+            )
         if isinstance(value, np.ndarray):
             value[...] = saved
         elif saved != value:

@@ -72,9 +72,11 @@ class FixedActions(LinearEnvironment):
                     features[found], shown.means[found] = scale * drawn, mean
                     found += 1
         place = int(chance.random() * self.actions)
-        across = features[place] - dot(features[place], theta) * theta
-        scale = math.sqrt((1.0 - BEST * BEST) / dot(across, across))
-        features[place] = SHORT * (BEST * theta + scale * across)
+        # θ*, too, is shorter than 1: so the best is as long as the others.
+        along = dot(features[place], theta) / dot(theta, theta)
+        across = features[place] - along * theta
+        scale = SHORT * math.sqrt((1.0 - BEST * BEST) / dot(across, across))
+        features[place] = BEST * theta + scale * across
         shown.means[place] = shown.best[0] = BEST
         return shown, features
 
