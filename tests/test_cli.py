@@ -35,6 +35,8 @@ def run_json(*arguments: str) -> Any:
 
 def test_list_and_show_every_policy() -> None:
     assert {row["policy"] for row in run_json("list")} == set(policy_kinds())
+    listed = {row["policy"]: row for row in run_json("list")}
+    assert listed["lin-ucb"]["guarantee"] == "none" != listed["batched-lin-ucb"]["guarantee"]
     for name, kind in policy_kinds().items():
         assert kind.paper in run("list") and kind.__name__ in run("show", name)
         assert {"privacy"} <= {option["option"] for option in run_json("show", name)["options"]}
@@ -131,6 +133,8 @@ def test_recommend() -> None:
     found = run_json("recommend", "--arms", "50", "--privacy", "eps=0.1", "--horizon", "1e4")
     assert found["policy"]["kind"] == "NoiseAwareIMED" and "uniform play" in found["reason"]
     assert run_json("recommend", "--privacy", "none")["policy"]["kind"] == "BetaThompson"
+    assert ".start(dpb.Arms(arms=5))" in run("recommend")
+    assert "LinearContexts(dim=3, arms=10)" in run("recommend", "--features", "3", "--arms", "10")
 
 
 def test_audit() -> None:

@@ -108,11 +108,13 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
             )
         if problem.horizon is None:
             raise InvalidInput(
-                "under ε-DP linear policies need the horizon: LinearContexts(..., horizon=100_000)"
+                "under ε-DP linear policies need the number of rounds: LinearContexts(..., "
+                "horizon=100_000), or --horizon 1e5"
             )
         reason = (
-            "it is the one linear policy here under ε-DP. The same person is protected with far less "
-            "noise under (ε, δ)-DP: ApproxDP(1.0, 1e-6) is met by RandomizedLinUCB."
+            "under ε-DP there are only trees of Laplace noise, here and in TreeContextualThompson. The "
+            "same person is protected with far less noise under (ε, δ)-DP: ApproxDP(1.0, 1e-6) is met "
+            "by RandomizedLinUCB."
         )
         return Recommendation(policy=TreeContextualUCB(privacy=privacy), reason=reason)
     policy = RandomizedLinUCB(privacy=privacy)

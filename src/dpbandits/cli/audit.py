@@ -5,7 +5,7 @@ import typer
 from dpbandits.audit import Replay, replay
 from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy
-from dpbandits.privacy.budgets import GaussianDP
+from dpbandits.privacy.budgets import GaussianDP, PureDP
 
 
 def audit(
@@ -53,7 +53,11 @@ def audit(
         )
     else:
         console().print(f"[bold]{name}[/]: {guarantee}\n", soft_wrap=True)
-        console().print(f"Replay: {found}\n", soft_wrap=True)
+        console().print(f"Replay: {found}", soft_wrap=True)
+        unit = "ε" if isinstance(guarantee.budget, PureDP) else "μ"
+        console().print(
+            f"(Costs in {unit}. The problem is small, its bounds unusual on purpose.)\n", style="dim"
+        )
         if caught:
             print_rows(
                 [

@@ -24,7 +24,9 @@ from dpbandits.recommend import recommend as choose
 
 
 def recommend(
-    arms: int = typer.Option(5, help="Number of arms."),
+    arms: int = typer.Option(
+        None, help="Number of arms, 5 unless given. With --features: arms of parameters of their own."
+    ),
     features: int = typer.Option(
         None, help="Number of features of each action, for a linear problem instead of arms."
     ),
@@ -46,10 +48,10 @@ def recommend(
     if sum(given is not None for given in (features, items, kernel)) > 1:
         raise InvalidInput("give one of --features, --items and --kernel")
     rounds = None if horizon is None else whole(horizon, "horizon")
-    problem: Problem = Arms(arms, horizon=rounds)
+    problem: Problem = Arms(5 if arms is None else arms, horizon=rounds)
     default = "eps=1" if features is None and kernel is None else "eps=1,delta=1e-6"
     if features is not None:
-        problem = LinearContexts(features, horizon=rounds)
+        problem = LinearContexts(features, arms=arms, horizon=rounds)
     if items is not None:
         problem = MatroidBases(UniformMatroid(items, rank), horizon=rounds)
     if kernel is not None:
@@ -66,7 +68,8 @@ def recommend(
         print_json(about | {"guarantee": guarantee.to_dict()})
         return
     console().print(f"[bold]{found.policy.name()}[/]: {found.reason}\n\n{guarantee}\n")
-    console().print(f"In Python: {_python(found.policy)}", style="dim")
+    started = "problem" if kernel is not None else _python(problem)  # grids are long
+    console().print(f"In Python: {_python(found.policy)}.start({started})", style="dim")
 
 
 def _python(recipe: Recipe) -> str:

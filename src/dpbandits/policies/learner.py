@@ -97,7 +97,10 @@ class Learner:
         return self.policy.spent(self._public, self._rounds + (self._open is not None))
 
     def select(self, *offered: Any) -> Any:
-        """Choose an action for the next person; `offered` is her context, where there is one."""
+        """Choose an action for the next person; `offered` is her context, where there is one.
+
+        One round is open at a time: if the last person's still is, it is closed first, as by `skip`.
+        """
         context = self.problem.context(*offered)
         with self._lock:
             self._refuse_if_unfit()

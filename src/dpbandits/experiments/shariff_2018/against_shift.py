@@ -102,7 +102,7 @@ class RegretAgainstShift(Figure):
                     paper=f"{title}: the shift matters mostly where the gap is small or zero",
                     measured=f"most over least regret {spread[none]:.1f} at Δ = {none:g}, "
                     f"{spread[large]:.1f} at Δ = {large:g}",
-                    holds=spread[none] > spread[large],
+                    holds=spread[none] > 1.1 * spread[large],  # by more than runs differ
                 ),
                 Claim(
                     paper=f"{title}: too much regularisation hardly hurts with a large gap",
