@@ -58,7 +58,10 @@ def compare(
     save: Path = typer.Option(None, help="Write the trace, e.g. trace.parquet."),
     as_json: bool = JSON,
 ) -> None:
-    """Play private policies and their non-private twins on one problem, to see what privacy costs."""
+    """Play private policies and their non-private twins on one problem, to see what privacy costs.
+
+    An interrupted comparison keeps its finished runs; the same command goes on from there.
+    """
     world, wanted = environment(env, means, rates), budget(privacy)
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen = _chosen(policies or [], wanted, world, twins)
@@ -150,8 +153,8 @@ def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
 
 def _takeaway(row: dict[str, Any]) -> str:
     return (
-        f"{row['policy']} at {row['guarantee']}: {row['times_twin']:.3g} times the regret of its twin "
-        f"({row['mean_regret']:,.0f} ± {row['standard_error']:,.0f})."
+        f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f} ± "
+        f"{row['standard_error']:,.0f}, {row['times_twin']:.3g} times the regret of its twin."
     )
 
 
@@ -174,7 +177,8 @@ def _write(
         page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
         page.section("How to read this").text(
             "Regret is what was lost against always playing the best action. A twin is the same "
-            "algorithm without a privacy budget. Under μ-GDP, an observer of all decisions can tell "
+            "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "
+            "μ-GDP, an observer of all decisions can tell "
             "two values of what one person brought apart no better than one draw of N(0, 1) from one of "
             "N(μ, 1). Policies that first try every arm do so in the order given, which is why a curve "
             "may start flat."

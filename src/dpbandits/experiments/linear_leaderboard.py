@@ -120,7 +120,8 @@ class LinearLeaderboard(Figure):
     notes: ClassVar[tuple[str, ...]] = (
         "d = 5, K = 25 and n = 10⁵ unless said; n = 3·10⁴ for low rank (d = 20, rank 3), disjoint (10 "
         "arms of 4 features) and d = 20 (K = 100). Fixed decision sets: ten, from seeds 0 to 9. Numbers "
-        "are mean ± standard error (worst run). Policies that need the horizon are told it.",
+        "are mean ± standard error (worst run), empty where a policy is for the other kind of problem. "
+        "Policies that need the horizon are told it. At quick scale there are fewer instances and runs.",
         "Guarantees are joint DP for replacing one person's features and reward; on public decision "
         "sets for replacing her reward. Local policies trust nobody, which is a stronger promise, and "
         "trees with printed noise hold a stronger guarantee than they claim.",

@@ -66,10 +66,12 @@ class LinearProblem(Problem):
 class LinearContexts(LinearProblem):
     """A fresh decision set for every person: `dim` features for each action that she may be shown.
 
-    ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her features
-    and her reward are private. With `arms` each person brings one vector of `dim` numbers instead, and
-    each arm has parameters of its own: the features of arm a are that vector in block a of arms·dim.
-    (The matrix of them all, as `disjoint_features` makes it, is taken as well.)
+    ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her
+    features and her reward are private. Rows longer than `max_norm` are shortened to it before
+    anything sees them, rewards beyond ±`max_reward` are clipped. With `arms` each person brings one
+    vector of `dim` numbers instead, and each arm has parameters of its own: the features of arm a
+    are that vector in block a of arms·dim. (The matrix of them all, as `disjoint_features` makes it,
+    is taken as well.)
     """
 
     dim: int
