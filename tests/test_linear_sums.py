@@ -143,7 +143,7 @@ def test_factorized_runs_compiled_to_the_same_bit() -> None:
     @numba.njit
     def run(public: Any, secret: Any, noise: Any, rows: Any) -> None:
         for t in range(rows.shape[0]):
-            add_row(secret.open, rows[t], 0.25)
+            add_row(secret.open, rows[t], 0.25, rows[t])
             release_factorized(public, secret, noise)
 
     rows = np.random.default_rng(3).normal(size=(100, 2))
@@ -276,7 +276,7 @@ def test_designs_are_in_order_and_grow_no_worse_with_buffers() -> None:
 
 def packed(row: np.ndarray, reward: float) -> np.ndarray:
     found = np.zeros(pair_size(row.size))
-    add_row(found, row, reward)
+    add_row(found, row, reward, row)
     return found
 
 
@@ -437,8 +437,8 @@ def test_pairs_are_packed_and_unpacked(dim: int) -> None:
     rows, rewards = rng.normal(size=(20, dim)), rng.normal(size=20)
     pair, square = np.zeros(pair_size(dim)), np.zeros(triangle_size(dim))
     for row, reward in zip(rows, rewards, strict=True):
-        add_row(pair, row, reward)
-        add_square(square, row)
+        add_row(pair, row, reward, row)
+        add_square(square, row, row)
     matrix = np.full((dim, dim), np.nan)
     for flat in (pair, square):
         unpack(flat, matrix)

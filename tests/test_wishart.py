@@ -233,7 +233,8 @@ def select(public: Public, context: None, explore: Chance) -> int:
 @verb
 def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
     public.round[0] += 1
-    add_square(secret.open, np.array([0.5, centred(reward)]))
+    row = np.array([0.5, centred(reward)])
+    add_square(secret.open, row, row)
 
 
 @dataclass(frozen=True, kw_only=True)

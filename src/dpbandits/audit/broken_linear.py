@@ -71,7 +71,7 @@ def observe_unprojected(
     features, value = context[0][action], min(max(reward, -1.0), 1.0)
     if value == value and np.isfinite(features).all():
         secret.row[:] = features
-        add_row(secret.buffers.open[0], secret.row, value)
+        add_row(secret.buffers.open[0], secret.row, value, secret.row)
     public.clock[ROUND] += 1
 
 
@@ -90,7 +90,7 @@ def observe_own_units(
     """Scaled up again by what they were scaled down by."""
     value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
     secret.row[:] *= public.max_norm
-    add_row(secret.buffers.open[0], secret.row, value * public.max_reward)
+    add_row(secret.buffers.open[0], secret.row, value * public.max_reward, secret.row)
     public.clock[ROUND] += 1
 
 

@@ -21,6 +21,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
+from dpbandits.engine import length
 
 Array = NDArray[np.float64]
 
@@ -75,21 +76,22 @@ def _triangle_widths(dim: int, width: float) -> Array:
 
 
 @register_jitable(forceinline=True)
-def add_square(packed: Array, row: Array) -> None:
-    """Add x xᵀ to a packed matrix."""
-    place = 0
-    for i in range(row.size):
-        for j in range(i, row.size):
+def add_square(packed: Array, row: Array, axes: Array) -> None:
+    """Add x xᵀ to a packed matrix; `length(axes)` is the size of x."""
+    place, size = 0, length(axes)
+    for i in range(size):
+        for j in range(i, size):
             packed[place] += row[i] * row[j]
             place += 1
 
 
 @register_jitable(forceinline=True)
-def add_row(packed: Array, row: Array, reward: float) -> None:
+def add_row(packed: Array, row: Array, reward: float, axes: Array) -> None:
     """Add (x xᵀ, x·y) to a packed pair."""
-    add_square(packed, row)
-    first = packed.size - row.size
-    for i in range(row.size):
+    add_square(packed, row, axes)
+    size = length(axes)
+    first = size * (size + 1) // 2
+    for i in range(size):
         packed[first + i] += row[i] * reward
 
 

@@ -109,7 +109,7 @@ def _add_row(public: Batched, secret: Rows, context: Any, action: int, reward: f
         value = grid_row(
             secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID
         )
-        add_row(secret.buffers.open[0], secret.row, value)
+        add_row(secret.buffers.open[0], secret.row, value, secret.row)
 
 
 @register_jitable(forceinline=True)

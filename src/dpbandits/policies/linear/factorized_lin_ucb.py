@@ -65,7 +65,7 @@ def select(public: Public, context: Any, explore: Chance) -> int:
 def observe(public: Public, secret: Secret, context: Any, action: int, reward: float) -> None:
     """Put the person's row into the open sum and count the round."""
     value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
-    add_row(secret.sums.open, secret.row, value)
+    add_row(secret.sums.open, secret.row, value, secret.row)
     public.round[0] += 1
 
 

@@ -76,7 +76,7 @@ def observe(public: Wishart, secret: TreeRows, context: Any, action: int, reward
         secret.row[:size], context[0], action, reward, public.max_norm, public.max_reward, GRID
     )
     secret.row[size] = value
-    add_square(secret.leaves.open[0], secret.row)
+    add_square(secret.leaves.open[0], secret.row, secret.axes)
     public.clock[ROUND] += 1
 
 

@@ -54,7 +54,7 @@ class TreeRows(NamedTuple):
 def observe(public: TreeState, secret: TreeRows, context: Any, action: int, reward: float) -> None:
     """Put the person's row into the open leaf and count the round."""
     value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
-    add_row(secret.leaves.open[0], secret.row, value)
+    add_row(secret.leaves.open[0], secret.row, value, secret.axes)
     public.clock[ROUND] += 1
 
 
