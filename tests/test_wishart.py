@@ -17,7 +17,7 @@ from dpbandits.audit.replay import draws_cost, limit_of
 from dpbandits.engine import Chance, Noise, known_axes, verb
 from dpbandits.errors import BudgetNotAccepted
 from dpbandits.mechanisms.gram import add_square, triangle_size, unpack
-from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof, wishart_levels
+from dpbandits.mechanisms.wishart import draw_wishart, matrix_size, wishart_dof, wishart_levels
 from dpbandits.problems.arms import centred
 
 BUDGET = ApproxDP(1.0, 0.1)
@@ -179,10 +179,9 @@ def test_a_forced_draw_must_be_the_same_but_for_its_location() -> None:
     assert (forced.draws[0].location - recorder.draws[0].location).tolist() == [1.0, 1.0, 1.0]
     for dof, scale, count in ((41, 0.5, 3), (40, 0.6, 3), (40, 0.5, 6)):
         forced.start_round(recorder.draws)
+        axes = np.zeros(matrix_size(count))
         with pytest.raises(Mismatch):
-            draw_wishart(
-                forced, np.zeros(count), np.zeros(count), dof, scale, np.zeros((2, 2)), np.zeros(2)
-            )
+            draw_wishart(forced, np.zeros(count), np.zeros(count), dof, scale, np.zeros((2, 2)), axes)
 
 
 class Public(NamedTuple):
