@@ -9,6 +9,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
+from dpbandits.cli.list import row
 from dpbandits.cli.main import app
 from dpbandits.experiments import FIGURES, figure_named
 from dpbandits.experiments.documentation import write_reproduction
@@ -30,7 +31,7 @@ def policies_page() -> str:
         horizon = "needed" if kind.needs_horizon else "not needed"
         parts.append(
             f"\n## {kind.__name__}\n\n`{name}` · {kind.paper} · accepts {budgets} · horizon {horizon} · "
-            f"guarantee {kind.status}\n\n{text.strip()}\n"
+            f"guarantee {row(name, kind)['guarantee']}\n\n{text.strip()}\n"
         )
         if example:
             parts.append(f"\n```python\n>>>{example.rstrip()}\n```\n")

@@ -4,7 +4,6 @@ from typing import Any
 
 from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
-from dpbandits.privacy.budgets import NonPrivate
 
 
 def row(name: str, kind: type[Policy]) -> dict[str, Any]:
@@ -15,7 +14,7 @@ def row(name: str, kind: type[Policy]) -> dict[str, Any]:
         "privacy": [budget.symbol for budget in kind.accepts],
         "trust": "local" if issubclass(kind, LocalPolicy) else kind.problem_kind.trust,
         "horizon": "needed" if kind.needs_horizon else "any",
-        "guarantee": "none" if kind.accepts == (NonPrivate,) else kind.status,
+        "guarantee": "none" if kind.never_private() else kind.status,
         "paper": kind.paper,
     }
 

@@ -40,6 +40,11 @@ class Policy(Recipe):
             kinds = ", ".join(kind.__name__ for kind in self.accepts)
             raise BudgetNotAccepted(f"{type(self).__name__} accepts {kinds}; got {self.privacy!r}")
 
+    @classmethod
+    def never_private(cls) -> bool:
+        """Whether it has no private form, and is there to be compared with."""
+        return cls.accepts == (NonPrivate,)
+
     @abstractmethod
     def begin(self, problem: Any) -> tuple[Any, Any]:
         """The state before the first round: (public, secret)."""
