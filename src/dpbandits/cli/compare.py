@@ -86,14 +86,13 @@ def compare(
             progress=not as_json,
             checkpoint=checkpoint,
         )
-    rows, sentences = _rows(trace, chosen), {x: str(trace.guarantee(x)) for x in trace.policies}
+    rows, sentences = _rows(trace, chosen), _sentences(trace)
     if as_json:
         print_json({"rows": rows, "guarantees": trace.header["guarantees"], "seed": seed})
     else:
         print_rows(rows, f"Regret after {length:,} rounds, {runs} run{'s'[: runs != 1]}, {wanted}")
-        for sentence in dict.fromkeys(sentences.values()):  # many policies may guarantee the same
-            named = ", ".join(label for label, said in sentences.items() if said == sentence)
-            console().print(f"[bold]{named}[/]: {sentence}")
+        for labels, sentence in sentences.items():
+            console().print(f"[bold]{labels}[/]: {sentence}")
     for path in _write(trace, rows, sentences, report, plot, save):
         if not as_json:
             console().print(f"written: {path}", style="dim")
@@ -151,6 +150,14 @@ def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
     return rows
 
 
+def _sentences(trace: Trace) -> dict[str, str]:
+    """Each guarantee once, by the policies that give it."""
+    labels: dict[str, list[str]] = {}
+    for label in trace.policies:
+        labels.setdefault(str(trace.guarantee(label)), []).append(label)
+    return {", ".join(named): sentence for sentence, named in labels.items()}
+
+
 def _takeaway(row: dict[str, Any]) -> str:
     return (
         f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f} ± "
@@ -174,7 +181,7 @@ def _write(
         page.text(*(_takeaway(row) for row in rows if row["times_twin"]))
         page.picture(trace.plot(), "Mean regret; shaded from the best to the worst run.")
         page.section("Regret at the last round").table(rows)
-        page.section("Guarantees").text(*(f"{label}: {text}" for label, text in sentences.items()))
+        page.section("Guarantees").text(*(f"{labels}: {text}" for labels, text in sentences.items()))
         page.section("How to read this").text(
             "Regret is what was lost against always playing the best action. A twin is the same "
             "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "
