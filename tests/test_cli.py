@@ -165,6 +165,8 @@ def test_an_audit_that_fails_ends_with_status_1(monkeypatch: pytest.MonkeyPatch)
         (["compare", "--save", "x.csv"], "expected --save to end in .parquet"),
         (["compare", "--env", "exponential", "--means", ".1,.2"], "have --rates, not --means"),
         (["compare", "--rounds", "-5"], "expected rounds"),
+        (["recommend", "--arms", "3", "--items", "4"], "--arms does not go with"),
+        (["recommend", "--features", "3", "--privacy", "eps=1"], "give a horizon"),
         (["compare", "--threads", "0"], "expected threads"),
         (["compare", "--privacy", "epsilon=1"], "cannot read the privacy 'epsilon=1'"),
         (["privacy", "eps=0"], "expected epsilon > 0"),

@@ -108,8 +108,7 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
             )
         if problem.horizon is None:
             raise InvalidInput(
-                "under ε-DP linear policies need the number of rounds: LinearContexts(..., "
-                "horizon=100_000), or --horizon 1e5"
+                "under ε-DP linear policies need the number of rounds: give a horizon, such as 100000"
             )
         reason = (
             "under ε-DP there are only trees of Laplace noise, here and in TreeContextualThompson. The "

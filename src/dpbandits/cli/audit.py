@@ -56,7 +56,8 @@ def audit(
         console().print(f"Replay: {found}", soft_wrap=True)
         unit = "ε" if isinstance(guarantee.budget, PureDP) else "μ"
         console().print(
-            f"(Costs in {unit}. The problem is small, its bounds unusual on purpose.)\n", style="dim"
+            f"(Costs in {unit}, on a small problem, whose bounds, if any, are unusual on purpose.)\n",
+            style="dim",
         )
         if caught:
             print_rows(

@@ -47,6 +47,8 @@ def recommend(
     """The policy to use for a problem and a budget, and why."""
     if sum(given is not None for given in (features, items, kernel)) > 1:
         raise InvalidInput("give one of --features, --items and --kernel")
+    if arms is not None and (items is not None or kernel is not None):
+        raise InvalidInput("--arms does not go with --items or --kernel")
     rounds = None if horizon is None else whole(horizon, "horizon")
     problem: Problem = Arms(5 if arms is None else arms, horizon=rounds)
     default = "eps=1" if features is None and kernel is None else "eps=1,delta=1e-6"

@@ -65,6 +65,7 @@ class FixedActions(LinearEnvironment):
         theta, features, found = shown.theta, np.zeros((self.actions, self.dim)), 0
         draw_direction(theta, chance)
         while found < self.actions:
+            # Another number of them would be other instances.
             for drawn in chance.standard_normal((self.dim, 256)).T:
                 scale = SHORT / math.sqrt(dot(drawn, drawn))
                 mean = dot(theta, drawn) * scale
