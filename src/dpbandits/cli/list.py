@@ -4,6 +4,7 @@ from typing import Any
 
 from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
+from dpbandits.privacy.budgets import NonPrivate
 
 
 def row(name: str, kind: type[Policy]) -> dict[str, Any]:
@@ -14,9 +15,17 @@ def row(name: str, kind: type[Policy]) -> dict[str, Any]:
         "privacy": [budget.symbol for budget in kind.accepts],
         "trust": "local" if issubclass(kind, LocalPolicy) else kind.problem_kind.trust,
         "horizon": "needed" if kind.needs_horizon else "any",
-        "guarantee": "none" if kind.never_private() else kind.status,
+        "guarantee": _status(kind),
         "paper": kind.paper,
     }
+
+
+def _status(kind: type[Policy]) -> str:
+    """How sure its guarantee is. Thompson sampling has one without a budget; others then have none."""
+    if kind.takes_no_budget():
+        held = kind(privacy=NonPrivate()).guarantee(kind.problem_kind.example(1000))
+        return held.status if held.is_private else "none"
+    return kind.status
 
 
 def list_policies(as_json: bool = JSON) -> None:

@@ -114,7 +114,7 @@ def policy(text: str, privacy: Budget) -> Policy:
     name, _, rest = text.partition(":")
     kind = policy_named(name)
     values = _options(name, kind, rest)
-    wanted: Budget = NonPrivate() if kind.never_private() else privacy
+    wanted: Budget = NonPrivate() if kind.takes_no_budget() else privacy
     return kind(**({"privacy": wanted} | values))
 
 

@@ -85,7 +85,7 @@ def competitors(problem: LinearProblem, budget: Budget) -> Iterator[Entry]:
     """Every policy for this problem and budget at its defaults; printed and Wishart trees as well."""
     for name, policy in policies_for(problem, budget).items():
         # Without privacy only those that are made for it: the others' twins tell nothing new.
-        if isinstance(budget, NonPrivate) == policy.never_private():
+        if isinstance(budget, NonPrivate) == policy.takes_no_budget():
             local = policy.guarantee(problem).trust is Trust.LOCAL
             yield Entry(f"{name} (local)" if local else name, budget, policy)
     if isinstance(problem, LinearContexts) and isinstance(budget, ApproxDP):

@@ -41,8 +41,8 @@ class Policy(Recipe):
             raise BudgetNotAccepted(f"{type(self).__name__} accepts {kinds}; got {self.privacy!r}")
 
     @classmethod
-    def never_private(cls) -> bool:
-        """Whether it has no private form, and is there to be compared with."""
+    def takes_no_budget(cls) -> bool:
+        """Whether it has no budget to set; what it does may be private all the same."""
         return cls.accepts == (NonPrivate,)
 
     @abstractmethod

@@ -162,7 +162,7 @@ def check_rewards(policy: Policy, world: Environment) -> None:
 
 def check_noise_off(policy: Policy, world: Environment) -> None:
     """A budget of 10¹² (of the first kind accepted), no budget, and the declared twin decide alike."""
-    if not isinstance(policy.privacy, NonPrivate) or policy.never_private():
+    if not isinstance(policy.privacy, NonPrivate) or policy.takes_no_budget():
         return
     seed, problem = run_seed(4, 0), world.problem(ROUNDS)
 
