@@ -7,9 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Policy, Trust, Unit
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.arms import centred
+
+
+class Secret(NamedTuple):
+    buffer: NDArray[np.float64]
 
 
 class Public(NamedTuple):
@@ -20,42 +24,30 @@ class Public(NamedTuple):
     released: NDArray[np.float64]
     scale: float
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """Nothing between pauses."""
 
-class Secret(NamedTuple):
-    buffer: NDArray[np.float64]
+    def select(self, context: None, explore: Chance) -> int:
+        if self.seen[0] == 0 or explore.random() < 0.1:
+            return int(explore.random() * self.seen.size)
+        best = 0
+        for arm in range(1, self.seen.size):
+            if self.released[arm] * self.seen[best] > self.released[best] * self.seen[arm]:
+                best = arm
+        return best
 
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        self.round[0] += 1
+        self.open[action] += 1
+        secret.buffer[action] += centred(reward)
 
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """Nothing between pauses."""
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    if public.seen[0] == 0 or explore.random() < 0.1:
-        return int(explore.random() * public.seen.size)
-    best = 0
-    for arm in range(1, public.seen.size):
-        if public.released[arm] * public.seen[best] > public.released[best] * public.seen[arm]:
-            best = arm
-    return best
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    public.round[0] += 1
-    public.open[action] += 1
-    secret.buffer[action] += centred(reward)
-
-
-@verb
-def pause(public: Public, secret: Secret, noise: Noise) -> None:
-    """Release every buffer once, with ordinary NumPy; each epoch is twice as long."""
-    public.released[:] += noise.normal(secret.buffer, public.scale)  # type: ignore[arg-type]
-    public.seen[:] += public.open
-    public.open[:] = 0
-    secret.buffer[:] = 0.0
-    public.next_pause[0] = 2 * public.round[0]
+    def pause(self, secret: Secret, noise: Noise) -> None:
+        """Release every buffer once, with ordinary NumPy; each epoch is twice as long."""
+        self.released[:] += noise.normal(secret.buffer, self.scale)  # type: ignore[arg-type]
+        self.seen[:] += self.open
+        self.open[:] = 0
+        secret.buffer[:] = 0.0
+        self.next_pause[0] = 2 * self.round[0]
 
 
 @dataclass(frozen=True, kw_only=True)

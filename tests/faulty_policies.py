@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import epoch_greedy
 from dpbandits import Arms, Budget, GaussianDP, GaussianThompson, LocalUCB, NonPrivate, Policy
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms import local_ucb
 from dpbandits.testing import conformance
 from epoch_greedy import EpochGreedy, Public, Secret
@@ -35,25 +34,17 @@ class AcceptsAnything(Faulty):
 
 
 class OwnRandomness(Faulty):
-    class state(Public): ...
-
-
-@verb
-def select_own(public: OwnRandomness.state, context: None, explore: Chance) -> int:
-    return int(random.random() * public.seen.size)
+    class state(Public):
+        def select(self, context: None, explore: Chance) -> int:
+            return int(random.random() * self.seen.size)
 
 
 class Unclipped(Faulty):
-    class state(Public): ...
-
-
-@verb
-def observe_unclipped(
-    public: Unclipped.state, secret: Secret, context: None, action: int, reward: float
-) -> None:
-    public.round[0] += 1
-    public.open[action] += 1
-    secret.buffer[action] += reward
+    class state(Public):
+        def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+            self.round[0] += 1
+            self.open[action] += 1
+            secret.buffer[action] += reward
 
 
 class WrongTwin(Faulty):
@@ -74,50 +65,38 @@ _HIDDEN = np.zeros(1, np.int64)
 class HidesState(Faulty):
     """Keeps something outside the two tuples, so a save cannot know it."""
 
-    class state(Public): ...
+    class state(Public):
+        def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+            _HIDDEN[0] += 1
+            super().observe(secret, context, action, reward * (_HIDDEN[0] % 7) / 7)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         _HIDDEN[0] = 0
         return super().begin(problem)
 
 
-@verb
-def observe_hidden(
-    public: HidesState.state, secret: Secret, context: None, action: int, reward: float
-) -> None:
-    _HIDDEN[0] += 1
-    epoch_greedy.observe(public, secret, context, action, reward * (_HIDDEN[0] % 7) / 7)
-
-
 class Grows(Faulty):
     """Keeps every reward."""
 
-    class state(Public): ...
+    class state(Public):
+        def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+            secret.buffer.append(reward)
+
+        def pause(self, secret: Secret, noise: Noise) -> None:
+            self.next_pause[0] = 10**9
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         public, _ = super().begin(problem)
         return public, Secret([0.0] * problem.arms)  # type: ignore[arg-type]
 
 
-@verb
-def observe_growing(
-    public: Grows.state, secret: Secret, context: None, action: int, reward: float
-) -> None:
-    secret.buffer.append(reward)  # type: ignore[attr-defined]
-
-
-@verb
-def pause_growing(public: Grows.state, secret: Secret, noise: Noise) -> None:
-    public.next_pause[0] = 10**9
+# type: ignore[attr-defined]
 
 
 class PlaysUniformly(Faulty):
-    class state(Public): ...
-
-
-@verb
-def select_uniform(public: PlaysUniformly.state, context: None, explore: Chance) -> int:
-    return int(explore.random() * public.seen.size)
+    class state(Public):
+        def select(self, context: None, explore: Chance) -> int:
+            return int(explore.random() * self.seen.size)
 
 
 class ClaimsUniform(Faulty):
@@ -151,28 +130,20 @@ class FaultyLocal(LocalUCB):
 class CountsInSelect(FaultyLocal):
     """A person counts the round in her own copy, where the server never sees it."""
 
-    class state(local_ucb.Public): ...
-
-
-@verb
-def select_counting(public: CountsInSelect.state, context: None, explore: Chance) -> int:
-    action = local_ucb.select(public, context, explore)
-    public.round[0] += 20
-    return action
+    class state(local_ucb.Public):
+        def select(self, context: None, explore: Chance) -> int:
+            action = super().select(context, explore)
+            self.round[0] += 20
+            return action
 
 
 class LessNoiseWhenTold(FaultyLocal):
     """A server that claims to have heard a million people gets half the noise."""
 
-    class state(local_ucb.Public): ...
-
-
-@verb
-def report_told(
-    public: LessNoiseWhenTold.state, context: None, action: int, reward: float, noise: Noise
-) -> tuple[int, float]:
-    told = 2.0 if public.round[0] >= 1_000_000 else 1.0
-    return action, noise.normal(local_ucb.centred(reward), public.scale / told)
+    class state(local_ucb.Public):
+        def report(self, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
+            told = 2.0 if self.round[0] >= 1_000_000 else 1.0
+            return action, noise.normal(local_ucb.centred(reward), self.scale / told)
 
 
 def _with(kind: type[Faulty], privacy: Budget | None = None) -> Faulty:

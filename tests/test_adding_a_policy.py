@@ -19,11 +19,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GaussianDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
+
+
+class Secret(NamedTuple):
+    total: NDArray[np.float64]
 
 
 class Public(NamedTuple):
@@ -32,27 +36,17 @@ class Public(NamedTuple):
     arms: int
     mu: float
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        if self.count[0] == 20:
+            self.released[0] = noise.normal(secret.total[0], 1.0 / self.mu)
 
-class Secret(NamedTuple):
-    total: NDArray[np.float64]
+    def select(self, context: None, explore: Chance) -> int:
+        return int(explore.random() * self.arms)
 
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    if public.count[0] == 20:
-        public.released[0] = noise.normal(secret.total[0], 1.0 / public.mu)
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    return int(explore.random() * public.arms)
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    public.count[0] += 1
-    if public.count[0] <= 20:
-        secret.total[0] += centred(reward)
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        self.count[0] += 1
+        if self.count[0] <= 20:
+            secret.total[0] += centred(reward)
 
 
 @dataclass(frozen=True, kw_only=True)

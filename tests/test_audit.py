@@ -12,7 +12,6 @@ from dpbandits.audit import BROKEN, replay
 from dpbandits.audit.broken import BrokenThompson, BrokenTree
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import _draw_cost
-from dpbandits.engine import verb
 from dpbandits.errors import AuditError
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.recipes import Recipe
@@ -217,14 +216,11 @@ class _SetsExplore(dpb.RandomizedLinUCB):
 
     abstract = True
 
-    class state(randomized_lin_ucb.Public): ...
-
-
-@verb
-def select_setting(public: _SetsExplore.state, context: Any, explore: Any) -> int:
-    action: int = randomized_lin_ucb.select(public, context, explore)
-    explore.bit_generator.state = np.random.PCG64(int(context[0][0, 0] > 0.5)).state
-    return action
+    class state(randomized_lin_ucb.Public):
+        def select(self, context: Any, explore: Any) -> int:
+            action: int = super().select(context, explore)
+            explore.bit_generator.state = np.random.PCG64(int(context[0][0, 0] > 0.5)).state
+            return action
 
 
 def test_exploration_is_drawn_from_and_nothing_else() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import dpbandits as dpb
-from dpbandits.policies.arms import beta_thompson, ucb1
+from dpbandits.policies.arms import ucb1
 from dpbandits.policies.arms.sampling import beta_sample
 
 
@@ -56,9 +56,9 @@ def test_beta_thompson_counts_successes_and_tosses_a_coin_for_fractions() -> Non
         public, secret = dpb.BetaThompson().begin(dpb.Arms(2))
         explore = np.random.default_rng(2)
         for _ in range(4000):
-            beta_thompson.observe(public, secret, None, 1, reward)
-            beta_thompson.release(public, secret, explore)
-            beta_thompson.select(public, None, explore)
+            public.observe(secret, None, 1, reward)
+            public.release(secret, explore)
+            public.select(None, explore)
         assert (public.wins[0], public.losses[0]) == (1, 1)
         assert public.wins[1] + public.losses[1] == 4002
         counts[reward] = public.wins[1] - 1
@@ -71,10 +71,10 @@ def test_beta_thompson_counts_successes_and_tosses_a_coin_for_fractions() -> Non
 def test_a_fraction_is_tossed_once() -> None:
     public, secret = dpb.BetaThompson().begin(dpb.Arms(2))
     explore = np.random.default_rng(2)
-    beta_thompson.observe(public, secret, None, 1, 1.0)
+    public.observe(secret, None, 1, 1.0)
     for _ in range(3):
-        beta_thompson.release(public, secret, explore)
-        beta_thompson.select(public, None, explore)
+        public.release(secret, explore)
+        public.select(None, explore)
     assert list(public.wins) == [1, 2] and list(public.losses) == [1, 1]
 
 

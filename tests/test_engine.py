@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpbandits import BernoulliArms
-from dpbandits.engine import Streams, implementation, is_paused, loop, verb
+from dpbandits.engine import Streams, asks_pause, loop
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.simulation.run import play
@@ -21,25 +21,22 @@ from epoch_greedy import Public, epoch_greedy
 WORLD = BernoulliArms((0.9, 0.1))
 
 
-def test_a_verb_must_have_a_known_signature_and_an_annotated_state() -> None:
-    def wrong(public: Public) -> None: ...
+def test_a_verb_of_another_signature_is_refused() -> None:
+    class Wrong(Public):
+        def release(self, secret: Any) -> None: ...  # type: ignore[override]
 
-    wrong.__name__ = "release"
-    with pytest.raises(TypeError, match="no verb has the signature"):
-        verb(wrong)
-
-    def loose(public: Any, secret: Any, noise: Any) -> None: ...
-
-    loose.__name__ = "release"
-    with pytest.raises(TypeError, match="annotate the first argument"):
-        verb(loose)
+    with pytest.raises(TypeError, match=r"Wrong to have a method release\(self, secret, noise\)"):
+        compiled_for(Wrong(*epoch_greedy().begin(WORLD.problem(None))[0]))
 
 
-def test_a_verb_of_another_policy_is_not_replaced() -> None:
-    def release(public: Public, secret: Any, noise: Any) -> None: ...
+def test_an_override_is_compiled_as_it_is_run() -> None:
+    class Stubborn(Public):
+        def select(self, context: None, explore: Any) -> int:
+            return 1
 
-    with pytest.raises(TypeError, match="Public has a verb release already"):
-        verb(release)
+    public, secret = epoch_greedy().begin(WORLD.problem(None))
+    draw = np.random.default_rng(1)
+    assert compiled_for(Stubborn(*public)).decide(Stubborn(*public), secret, None, draw, draw) == 1
 
 
 def _twin_states(value: int) -> Any:
@@ -48,18 +45,17 @@ def _twin_states(value: int) -> Any:
     class Same(NamedTuple):
         x: Any
 
-    def release(public: Any, secret: Any, noise: Any) -> None:
-        public.x[0] = value
+    def release(self: Any, secret: Any, noise: Any) -> None:
+        self.x[0] = value
 
-    def select(public: Any, context: None, explore: Any) -> int:
+    def select(self: Any, context: None, explore: Any) -> int:
         return 0
 
-    def observe(public: Any, secret: Any, context: None, action: int, reward: float) -> None:
-        public.x[0] += 1
+    def observe(self: Any, secret: Any, context: None, action: int, reward: float) -> None:
+        self.x[0] += 1
 
     for function in (release, select, observe):
-        function.__annotations__["public"] = Same
-        verb(function)
+        setattr(Same, function.__name__, function)
     return Same
 
 
@@ -93,16 +89,14 @@ def test_the_loop_stops_at_the_pause_and_nowhere_else() -> None:
     world, streams, ledger = WORLD.world(), Streams.of(1), Ledger.on(np.array([1000]))
     code = compiled_for(public, world)
     code.run(public, secret, world, *streams, ledger, 1000)
-    assert ledger.done[0] == 12 and is_paused(public, 12)
-    implementation("pause", type(public))(public, secret, streams.noise)
+    assert ledger.done[0] == 12 and asks_pause(public, 12)
+    public.pause(secret, streams.noise)
     code.run(public, secret, world, *streams, ledger, 20)
-    assert ledger.done[0] == 20 and not is_paused(public, 20)
+    assert ledger.done[0] == 20 and not asks_pause(public, 20)
 
 
 def test_a_pause_that_does_not_move_on_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpbandits.engine import verbs
-
-    monkeypatch.setitem(verbs._VERBS, ("pause", Public), lambda public, secret, noise: None)
+    monkeypatch.setattr(Public, "pause", lambda self, secret, noise: None)
     with pytest.raises(RuntimeError, match="must move next_pause"):
         play(epoch_greedy(), WORLD, np.array([100]), run_seed(1, 0))
 
@@ -156,20 +150,16 @@ print(public.x[0], sum(code.decide.stats.cache_hits.values()))
 TOY = """
 import numpy as np
 from typing import Any, NamedTuple
-from dpbandits.engine import verb
-class Public(NamedTuple):
-    x: Any
 class Secret(NamedTuple):
     y: Any
-@verb
-def release(public: Public, secret: Secret, noise: Any) -> None:
-    public.x[0] = {value}
-@verb
-def select(public: Public, context: None, explore: Any) -> int:
-    return 0
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    public.x[0] += 1
+class Public(NamedTuple):
+    x: Any
+    def release(self, secret: Secret, noise: Any) -> None:
+        self.x[0] = {value}
+    def select(self, context: None, explore: Any) -> int:
+        return 0
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        self.x[0] += 1
 """
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 import dpbandits as dpb
-from dpbandits.engine import Streams, implementation
+from dpbandits.engine import Streams
 from dpbandits.errors import InvalidInput
 
 RATES = (0.1, 1.0, 2.0, 5.0, 10.0)
@@ -13,7 +13,7 @@ RATES = (0.1, 1.0, 2.0, 5.0, 10.0)
 
 def rewards(environment: dpb.Environment, action: int, rounds: int, seed: int = 1) -> np.ndarray:
     world, chance = environment.world(), Streams.of(seed).chance
-    pay = implementation("pay", type(world))
+    pay = type(world).pay
     return np.array([pay(world, None, action, chance) for _ in range(rounds)])
 
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import dpbandits as dpb
-from dpbandits.engine import Streams, implementation
+from dpbandits.engine import Streams
 from dpbandits.engine.loop import compiled_for
-from dpbandits.policies.arms import lazy_ucb, successive_elimination, thompson_ucb
 from dpbandits.privacy.calibration import laplace_epsilon
 
 MEANS = np.array([0.8, 0.5, 0.2])
@@ -83,12 +82,12 @@ def test_the_index_of_lazy_ucb_by_hand() -> None:
     explore = np.random.default_rng(1)
     played = []
     for action, reward in ((0, 1.0), (1, 0.0), (0, 1.0), (0, math.nan)):
-        lazy_ucb.release(public, secret, noise)
-        played.append(lazy_ucb.select(public, None, explore))
-        lazy_ucb.observe(public, secret, None, action, reward)
+        public.release(secret, noise)
+        played.append(public.select(None, explore))
+        public.observe(secret, None, action, reward)
     assert played[:2] == [0, 1]
-    lazy_ucb.release(public, secret, noise)
-    lazy_ucb.select(public, None, explore)
+    public.release(secret, noise)
+    public.select(None, explore)
     # Three releases; arm 0 knows its last two decisions only: 1 and a missing reward, counted ½.
     assert noise.asked == 3 and list(public.plays) == [2, 1] and list(public.length) == [4, 2]
     log = math.log(5)
@@ -113,7 +112,7 @@ def test_lazy_beta_thompson_samples_the_raised_posterior(epsilon: float) -> None
     public.plays[:], public.mean[:] = (64, 32), (0.55, 0.4)
     public.tail[:] = public.noise_scale / public.plays
     explore = np.random.default_rng(4)
-    choose = implementation("select", type(public))
+    choose = type(public).select
     first = sum(choose(public, None, explore) == 0 for _ in range(4000)) / 4000
 
     def chance(raised: float) -> float:
@@ -185,9 +184,9 @@ def test_elimination_keeps_nothing_once_one_arm_is_left() -> None:
     public.alive[0], public.left[0] = 1, -1
     noise: Any = FakeNoise(0.0)
     for _ in range(5):
-        successive_elimination.release(public, secret, noise)
-        arm = successive_elimination.select(public, None, np.random.default_rng(1))
-        successive_elimination.observe(public, secret, None, arm, 1.0)
+        public.release(secret, noise)
+        arm = public.select(None, np.random.default_rng(1))
+        public.observe(secret, None, arm, 1.0)
     assert noise.asked == 0 and not secret.open.any()
 
 
@@ -243,12 +242,12 @@ def test_each_epoch_is_drawn_from_at_most_so_often_and_its_largest_draw_used_aga
     rewards = _rewards(2000)
     reused = 0
     for row in rewards:
-        thompson_ucb.release(public, secret, noise)
-        arm = thompson_ucb.select(public, None, np.random.default_rng(1))
+        public.release(secret, noise)
+        arm = public.select(None, np.random.default_rng(1))
         if public.round[0] >= 3:
             for one in np.flatnonzero(public.drawn == draws):
                 reused += public.sample[one] == public.highest[one]
-        thompson_ucb.observe(public, secret, None, arm, row[arm])
+        public.observe(secret, None, arm, row[arm])
     assert reused > 500
     # Every epoch has its own mean (rewards are continuous): count the draws around each.
     counts: dict[tuple[float, float], int] = {}

@@ -10,7 +10,6 @@ import pytest
 
 import dpbandits as dpb
 from dpbandits import Arms, BernoulliArms, GaussianDP, NonPrivate, Policy, PureDP
-from dpbandits.engine import implementation
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms import (
     KLUCB,
@@ -140,7 +139,7 @@ def scores(policy: Policy, plays: list[int], sizes: list[int], means: list[float
     """The indices of given statistics, which are public."""
     public, _ = policy.begin(Arms(len(plays)))
     public.plays[:], public.size[:], public.mean[:] = plays, sizes, means
-    arm = implementation("select", type(public))(public, None, np.random.default_rng(0))
+    arm = public.select(None, np.random.default_rng(0))
     assert arm == np.argmax(public.score)
     return public.score
 

@@ -17,7 +17,7 @@ from dpbandits.audit import replay, report_cost
 from dpbandits.audit.broken_kernels import BROKEN_KERNELS, RealisedDesign, SupportOnly
 from dpbandits.audit.recording import ForcedNoise, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost, limit_of
-from dpbandits.engine import NoSecret, implementation, state_bytes, verb
+from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel import capri, local_capri, posterior, projection
@@ -44,7 +44,7 @@ def random_problem(seed: int) -> dpb.KernelContexts:
 def released(state: Any, secret: Any, noise: Any = None) -> RecordingNoise:
     """The draws of the policy's own pause on a copy of its state."""
     noise = RecordingNoise(np.random.default_rng(1), Steer())
-    implementation("pause", type(state))(copy.deepcopy(state), copy.deepcopy(secret), noise)
+    type(state).pause(copy.deepcopy(state), copy.deepcopy(secret), noise)
     return noise
 
 
@@ -53,7 +53,7 @@ def largest_cost(policy: dpb.Policy, problem: dpb.KernelContexts, epochs: int) -
     contexts, active actions and rewards at both ends, before and after.
     """
     state, secret = policy.begin(problem)
-    pause = implementation("pause", type(state))
+    pause = type(state).pause
     generator, rewards = np.random.default_rng(2), problem.max_reward * np.array([-1.0, 1.0])
     for _ in range(epochs):
         secret.sums[:] = generator.choice(rewards, problem.pairs) * state.next_pause[0] / problem.pairs
@@ -248,7 +248,7 @@ def test_a_report_costs_the_declared_budget_over_everybody(policy: Any, seed: in
     """Every context, action and reward at ±B, on the server's own broadcast."""
     problem = random_problem(seed)
     state = policy.start(problem, seed=1)._public
-    report, bound = implementation("report", type(state)), problem.max_reward
+    report, bound = type(state).report, problem.max_reward
     people = list(product(range(len(problem.contexts)), range(len(problem.actions)), (-bound, bound)))
     recorded = RecordingNoise(np.random.default_rng(1), Steer())
     sent = report(copy.deepcopy(state), *people[0], recorded)[0].tobytes()
@@ -273,7 +273,7 @@ def test_with_the_same_messages_the_server_is_in_the_same_state(policy: Any) -> 
     for round_ in range(30):
         # Two persons who differ in everything; the noise of the second is forced to the same message.
         states = [copy.deepcopy(server._public) for server in servers]
-        report, select = (implementation(name, type(states[0])) for name in ("report", "select"))
+        report, select = (getattr(type(states[0]), name) for name in ("report", "select"))
         recorded = RecordingNoise(np.random.default_rng(round_), Steer())
         explore = np.random.default_rng(round_)
         one = report(states[0], 0, select(states[0], 0, explore), 2.0, recorded)
@@ -282,8 +282,8 @@ def test_with_the_same_messages_the_server_is_in_the_same_state(policy: Any) -> 
         assert one[0].tobytes() == other[0].tobytes()
         for server, message in zip(servers, (one, other), strict=True):
             server._rounds += 1
-            server._receive(server._public, (message[0].copy(),))
-            server._pause()
+            server._public.receive((message[0].copy(),))
+            pause_if_due(server._public, server._secret, server._streams.noise, server._rounds)
         assert state_bytes(servers[0]._public) == state_bytes(servers[1]._public)
     assert state_bytes(servers[0]._secret) == []
 
@@ -302,23 +302,18 @@ class TrustsTheServersMap(dpb.LocalCapri):
 
     abstract = True
 
-    class state(local_capri.Public): ...
+    class state(local_capri.Public):
+        def report(self, context: int, action: int, reward: float, noise: Any) -> Any:
+            pair = context * self.table.shape[1] + action
+            value = dpb.problems.kernel_contexts.bounded(reward, self.widths.bound)
+            for axis in range(self.message.size):
+                drawn = noise.normal(value * self.maps[pair, axis], self.scale)
+                self.message[axis] = rounded(drawn, self.step)
+            return (self.message,)
 
     def begin(self, problem: dpb.KernelContexts) -> Any:
         public, secret = super().begin(problem)
         return self.state(*public), secret
-
-
-@verb
-def report_trusting(
-    public: TrustsTheServersMap.state, context: int, action: int, reward: float, noise: Any
-) -> Any:
-    pair = context * public.table.shape[1] + action
-    value = dpb.problems.kernel_contexts.bounded(reward, public.widths.bound)
-    for axis in range(public.message.size):
-        drawn = noise.normal(value * public.maps[pair, axis], public.scale)
-        public.message[axis] = rounded(drawn, public.step)
-    return (public.message,)
 
 
 class TrustsWhatIsActive(dpb.LocalCapri):
@@ -326,25 +321,20 @@ class TrustsWhatIsActive(dpb.LocalCapri):
 
     abstract = True
 
-    class state(local_capri.Public): ...
+    class state(local_capri.Public):
+        def report(self, context: int, action: int, reward: float, noise: Any) -> Any:
+            pair = context * self.table.shape[1] + action
+            norms = np.sqrt(np.sum(self.maps**2, axis=1))
+            longest = max(1.0, float(np.max(norms[self.active.ravel()], initial=0.0)))
+            value = dpb.problems.kernel_contexts.bounded(reward, self.widths.bound) / longest
+            for axis in range(self.message.size):
+                drawn = noise.normal(value * self.maps[pair, axis], self.scale)
+                self.message[axis] = rounded(drawn, self.step)
+            return (self.message,)
 
     def begin(self, problem: dpb.KernelContexts) -> Any:
         public, secret = super().begin(problem)
         return self.state(*public), secret
-
-
-@verb
-def report_active(
-    public: TrustsWhatIsActive.state, context: int, action: int, reward: float, noise: Any
-) -> Any:
-    pair = context * public.table.shape[1] + action
-    norms = np.sqrt(np.sum(public.maps**2, axis=1))
-    longest = max(1.0, float(np.max(norms[public.active.ravel()], initial=0.0)))
-    value = dpb.problems.kernel_contexts.bounded(reward, public.widths.bound) / longest
-    for axis in range(public.message.size):
-        drawn = noise.normal(value * public.maps[pair, axis], public.scale)
-        public.message[axis] = rounded(drawn, public.step)
-    return (public.message,)
 
 
 class SendsLastBits(dpb.LocalKernelThompson):

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kstest
 
 import dpbandits as dpb
-from dpbandits.engine import Streams, implementation
+from dpbandits.engine import Streams
 from dpbandits.environments.linear.spheres import band_mass, band_mean, largest_mean
 from dpbandits.environments.linear.worlds import LinearEnvironment
 from dpbandits.errors import InvalidInput
@@ -33,7 +33,7 @@ each_world = pytest.mark.parametrize("environment", WORLDS.values(), ids=WORLDS)
 def rounds_of(environment: LinearEnvironment, rounds: int, seed: int = 1, action: int = 0) -> Any:
     """(features, means, best, theta, reward) of each round."""
     world, chance = environment.world(), Streams.of(seed).chance
-    offer, pay = (implementation(verb, type(world)) for verb in ("offer", "pay"))
+    offer, pay = (getattr(type(world), verb) for verb in ("offer", "pay"))
     for _ in range(rounds):
         context = offer(world, chance)
         reward = pay(world, context, action, chance)

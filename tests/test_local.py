@@ -8,7 +8,7 @@ import math
 import pickle
 from collections.abc import Callable
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ import pytest
 import dpbandits as dpb
 from dpbandits.audit import replay, report_cost
 from dpbandits.audit.recording import ForcedNoise, RecordingNoise, Steer
-from dpbandits.engine import Noise, implementation, state_bytes, steps_of, verb
+from dpbandits.engine import Noise, check_policy_verbs, state_bytes
 from dpbandits.errors import (
     BudgetNotAccepted,
     DPBanditsError,
@@ -123,7 +123,7 @@ def test_messages_by_brute_force() -> None:
 
     def share(policy: dpb.LocalPolicy, reward: float) -> float:
         public, _ = policy.begin(ARMS)
-        report, noise = implementation("report", type(public)), np.random.default_rng(5)
+        report, noise = type(public).report, np.random.default_rng(5)
         return float(np.mean([report(public, None, 0, reward, noise)[1] for _ in range(40_000)]))
 
     for epsilon, private in ((0.5, True), (1.0, False)):
@@ -136,48 +136,33 @@ def test_messages_by_brute_force() -> None:
 class TellsTheReward(FaultyLocal):
     """The reward itself goes along, in a place the server does not look at."""
 
-    class state(local_ucb.Public): ...
+    class state(local_ucb.Public):
+        def report(
+            self, context: None, action: int, reward: float, noise: Noise
+        ) -> tuple[int, float, float]:
+            return (*super().report(context, action, reward, noise), reward)
 
-
-@verb
-def report_telling(
-    public: TellsTheReward.state, context: None, action: int, reward: float, noise: Noise
-) -> tuple[int, float, float]:
-    return (*local_ucb.report(public, context, action, reward, noise), reward)
-
-
-@verb
-def receive_telling(public: TellsTheReward.state, message: tuple[int, float, float]) -> None:
-    local_ucb.receive(public, message[:2])
+        def receive(self, message: tuple[int, float, float]) -> None:
+            super().receive(message[:2])
 
 
 class DoubleReport(FaultyLocal):
     """Two answers about one reward."""
 
-    class state(local_ucb.Public): ...
-
-
-@verb
-def report_double(
-    public: DoubleReport.state, context: None, action: int, reward: float, noise: Noise
-) -> tuple[int, float]:
-    local_ucb.report(public, context, action, reward, noise)
-    return local_ucb.report(public, context, action, reward, noise)
+    class state(local_ucb.Public):
+        def report(self, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
+            super().report(context, action, reward, noise)
+            return super().report(context, action, reward, noise)
 
 
 class SilentWhenMissing(FaultyLocal):
     """No coin is thrown without a reward."""
 
-    class state(local_ucb.Public): ...
-
-
-@verb
-def report_silent(
-    public: SilentWhenMissing.state, context: None, action: int, reward: float, noise: Noise
-) -> tuple[int, float]:
-    if reward != reward:
-        return action, 0.5
-    return local_ucb.report(public, context, action, reward, noise)
+    class state(local_ucb.Public):
+        def report(self, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
+            if reward != reward:
+                return action, 0.5
+            return super().report(context, action, reward, noise)
 
 
 @pytest.mark.parametrize("kind", [TellsTheReward, DoubleReport, SilentWhenMissing])
@@ -331,16 +316,16 @@ def test_a_server_goes_on_from_a_broadcast() -> None:
 
 def test_a_receive_that_was_cut_short_ends_the_server() -> None:
     server = served()
-    message, receive = message_to(server), server._receive
+    message, receive = message_to(server), local_ucb.Public.receive
 
     def interrupt(*arguments: Any) -> None:
         receive(*arguments)
         raise KeyboardInterrupt
 
-    server._receive = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        server.receive(message)
-    server._receive = receive
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_ucb.Public, "receive", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            server.receive(message)
     for call in (server.broadcast, lambda: server.receive(message)):
         with pytest.raises(RoundError, match="was cut short"):
             call()
@@ -487,21 +472,11 @@ def test_other_problems_and_policies_with_secrets_are_refused() -> None:
 
 
 def test_a_policy_has_the_verbs_of_one_model() -> None:
-    class Mixed(NamedTuple):
-        x: Any
+    class Mixed(local_ucb.Public):
+        def observe(self, secret: Any, context: None, action: int, reward: float) -> None: ...
 
-    for name, given in (
-        ("select", "public, context, explore"),
-        ("report", "public, context, action, reward, noise"),
-        ("receive", "public, message"),
-        ("observe", "public, secret, context, action, reward"),
-    ):
-        made: dict[str, Any] = {"__name__": __name__}
-        exec(f"def {name}({given}): ...", made)
-        made[name].__annotations__["public"] = Mixed
-        verb(made[name])
     with pytest.raises(TypeError, match="Mixed has verbs of both models"):
-        steps_of(Mixed)
+        check_policy_verbs(Mixed)
 
 
 # LocalUCB
@@ -510,7 +485,7 @@ def test_a_policy_has_the_verbs_of_one_model() -> None:
 def test_the_index_by_hand() -> None:
     policy = dpb.LocalUCB(privacy=dpb.PureDP(2.0), rewards="bounded", loglog=3.0)
     public, _ = policy.begin(ARMS)
-    receive, select = (implementation(name, type(public)) for name in ("receive", "select"))
+    receive, select = (getattr(type(public), name) for name in ("receive", "select"))
     for message in ((0, 0.25), (0, -0.75), (1, 1.0), (2, -0.5)):
         receive(public, message)
     np.testing.assert_array_equal(public.mean, [0.25, 1.5, 0.0])

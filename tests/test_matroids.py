@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpbandits as dpb
-from dpbandits.engine import clear, join, verb
 from dpbandits.errors import InvalidInput, RoundError
 from dpbandits.problems.matroids.greedy import improve, rebuild, start_greedy
 from dpbandits.problems.matroids.linear import start_vectors
@@ -234,8 +233,8 @@ def test_independence_is_exact_where_a_determinant_is_not() -> None:
     vectors = ((1, 1), (1, PRIME + 1))
     assert dpb.LinearMatroid(vectors).independent([0, 1])
     one_prime = start_vectors([list(vector) for vector in vectors], 1)
-    clear(one_prime)
-    assert join(one_prime, 0) and not join(one_prime, 1)
+    one_prime.clear()
+    assert one_prime.join(0) and not one_prime.join(1)
 
 
 def test_the_primes_are_prime_and_their_product_passes_hadamards_bound() -> None:
@@ -257,18 +256,14 @@ class Pairs(NamedTuple):
 
     free: np.ndarray[Any, Any]
 
+    def clear(self) -> None:
+        self.free[:] = 1
 
-@verb
-def clear_pairs(matroid: Pairs) -> None:
-    matroid.free[:] = 1
-
-
-@verb
-def join_pairs(matroid: Pairs, item: int) -> bool:
-    if matroid.free[item // 2] == 0:
-        return False
-    matroid.free[item // 2] = 0
-    return True
+    def join(self, item: int) -> bool:
+        if self.free[item // 2] == 0:
+            return False
+        self.free[item // 2] = 0
+        return True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,12 +283,10 @@ class ManyPairs(dpb.Matroid):
 def test_the_basis_is_looked_at_again_only_when_an_item_overtakes_one_of_it() -> None:
     asked = []
 
-    class Watched(Pairs): ...
-
-    @verb
-    def join_watched(matroid: Watched, item: int) -> bool:
-        asked.append(item)
-        return join_pairs(matroid, item)
+    class Watched(Pairs):
+        def join(self, item: int) -> bool:
+            asked.append(item)
+            return super().join(item)
 
     greedy = start_greedy(Watched(np.ones(3, np.int64)), 6)
     weights = np.array([6.0, 1.0, 5.0, 2.0, 4.0, 3.0])
@@ -325,19 +318,15 @@ def test_an_outsiders_matroid_is_simulated() -> None:
 class Load(NamedTuple):
     weight: np.ndarray  # (1,)
 
+    def clear(self) -> None:
+        self.weight[0] = 0
 
-@verb
-def clear_load(matroid: Load) -> None:
-    matroid.weight[0] = 0
-
-
-@verb
-def join_load(matroid: Load, item: int) -> bool:
-    heavy = 1 if item < 10 else 4
-    if matroid.weight[0] + heavy > 10:
-        return False
-    matroid.weight[0] += heavy
-    return True
+    def join(self, item: int) -> bool:
+        heavy = 1 if item < 10 else 4
+        if self.weight[0] + heavy > 10:
+            return False
+        self.weight[0] += heavy
+        return True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,19 +31,19 @@ def test_the_definition_by_hand() -> None:
     public, secret = kernel.begin(3, prepulls=2, variance_scale=4.0)
     played = []
     for reward in (1.0, 1.0, 0.0, 1.0, 0.0, math.nan):
-        kernel.release(public, secret, None)  # type: ignore[arg-type]  # draws nothing
-        played.append(kernel.select(public, None, None))  # type: ignore[arg-type]
-        kernel.observe(public, secret, None, played[-1], reward)
+        public.release(secret, None)  # type: ignore[arg-type]  # draws nothing
+        played.append(public.select(None, None))  # type: ignore[arg-type]
+        public.observe(secret, None, played[-1], reward)
     assert played == [0, 0, 1, 1, 2, 2]
     noise = FakeNoise()
-    kernel.release(public, secret, noise)  # type: ignore[arg-type]
+    public.release(secret, noise)  # type: ignore[arg-type]
     # μ̂ = Σr/(n+1), a missing reward counts ½; σ = √(c/(n+1)).
     assert noise.asked == [
         (2 / 3, math.sqrt(4 / 3)),
         (1 / 3, math.sqrt(4 / 3)),
         (0.5 / 3, math.sqrt(4 / 3)),
     ]
-    assert kernel.select(public, None, None) == 0  # type: ignore[arg-type]
+    assert public.select(None, None) == 0  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("mu", "b", "c"), [(1.0, 2000, 50.0), (2.0, 1000, 25.0), (5.0, 500, 8.0)])

@@ -9,10 +9,10 @@ import pytest
 
 import dpbandits as dpb
 from dpbandits.audit.recording import RecordingNoise, Steer
-from dpbandits.engine import Streams, implementation
+from dpbandits.engine import Streams
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.arms import hybrid_thompson, tree_thompson, tree_ucb
+from dpbandits.policies.arms import hybrid_thompson, tree_thompson
 from dpbandits.policies.arms.sampling import beta_sample
 
 FIVE = dpb.Arms(5, horizon=100_000)
@@ -49,9 +49,7 @@ def scales_drawn(policy: dpb.Policy, problem: dpb.Arms, rounds: int) -> set[tupl
     public, secret = policy.begin(problem)
     noise = RecordingNoise(np.random.default_rng(0), Steer())
     explore = np.random.default_rng(1)
-    release, select, observe = (
-        implementation(name, type(public)) for name in ("release", "select", "observe")
-    )
+    release, select, observe = (getattr(type(public), name) for name in ("release", "select", "observe"))
     for _ in range(rounds):
         release(public, secret, noise)
         observe(public, secret, None, select(public, None, explore), 1.0)
@@ -116,12 +114,12 @@ def test_tree_ucb_by_hand_with_noise() -> None:
 
     noise: Any = Fixed()
     for arm, reward in ((0, 1.0), (1, 0.0)):
-        tree_ucb.release(public, secret, noise)
-        assert tree_ucb.select(public, None, None) == arm  # type: ignore[arg-type]
-        tree_ucb.observe(public, secret, None, arm, reward)
-    tree_ucb.release(public, secret, noise)
+        public.release(secret, noise)
+        assert public.select(None, None) == arm  # type: ignore[arg-type]
+        public.observe(secret, None, arm, reward)
+    public.release(secret, noise)
     gamma = math.log(9) ** 2 * math.log(2 * 9 * math.log(9) / 0.1)
-    assert tree_ucb.select(public, None, np.random.default_rng(0)) == 0
+    assert public.select(None, np.random.default_rng(0)) == 0
     # r is 4 and −3 as released, 1 and 0 once back in [0, n].
     width = math.sqrt(2 * math.log(3))
     assert public.score == pytest.approx([1 + width + gamma, width + gamma])
@@ -198,7 +196,7 @@ def test_the_phases_of_tree_thompson() -> None:
     noise, explore = NoNoise(), np.random.default_rng(0)
     means, actions, gaps = (0.95, 0.55, 0.0), [], [1.0]
     for _ in range(2000):
-        tree_thompson.release(public, secret, noise)  # type: ignore[arg-type]
+        public.release(secret, noise)  # type: ignore[arg-type]
         if public.gap[0] != gaps[-1]:
             gaps.append(float(public.gap[0]))
             if public.clock[0] == tree_thompson.GAP:
@@ -209,8 +207,8 @@ def test_the_phases_of_tree_thompson() -> None:
                 pulls = math.ceil(policy.pulls_unit(problem) / gaps[-1] ** 2)
                 started, begun = len(actions), len(actions) + 3 * pulls
                 assert not public.plays.any()  # n counts from here on: the trees are empty
-        action = tree_thompson.select(public, None, explore)
-        tree_thompson.observe(public, secret, None, action, means[action])
+        action = public.select(None, explore)
+        public.observe(secret, None, action, means[action])
         actions.append(action)
     assert gaps == [1.0, 0.5, 0.25] and public.clock[0] == tree_thompson.THOMPSON
     assert all(sorted(actions[t : t + 3]) == [0, 1, 2] for t in range(0, begun, 3))
@@ -258,10 +256,10 @@ def test_hybrid_thompson_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
     noise = NoNoise()
     for t in range(1, 403):
-        hybrid_thompson.release(public, secret, noise)  # type: ignore[arg-type]
-        action = hybrid_thompson.select(public, None, None)  # type: ignore[arg-type]
+        public.release(secret, noise)  # type: ignore[arg-type]
+        action = public.select(None, None)  # type: ignore[arg-type]
         assert action == (t - 1 if t <= 2 else 1)
-        hybrid_thompson.observe(public, secret, None, action, 0.25)
+        public.observe(secret, None, action, 0.25)
     # Trees of 1, 2, 4 leaves: a root of 1/ε; then roots of 2/ε, inner nodes of 2r/ε.
     assert noise.scales[1:8] == [0.5, 1.0, 1.0, 2.0, 2.0, 2.0, 1.0]
     plays = 400.0

@@ -14,7 +14,7 @@ from dpbandits import ApproxDP, Arms, GaussianDP, Guarantee, Policy, PureDP, Tru
 from dpbandits.audit import replay
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost, limit_of
-from dpbandits.engine import Chance, Noise, known_axes, verb
+from dpbandits.engine import Chance, Noise, known_axes
 from dpbandits.errors import BudgetNotAccepted
 from dpbandits.mechanisms.gram import add_square, triangle_size, unpack
 from dpbandits.mechanisms.wishart import draw_wishart, matrix_size, wishart_dof, wishart_levels
@@ -184,6 +184,12 @@ def test_a_forced_draw_must_be_the_same_but_for_its_location() -> None:
             draw_wishart(forced, np.zeros(count), np.zeros(count), dof, scale, np.zeros((2, 2)), axes)
 
 
+class Secret(NamedTuple):
+    sums: NDArray[np.float64]  # (levels, 3) exact nodes
+    open: NDArray[np.float64]
+    scratch: NDArray[np.float64]
+
+
 class Public(NamedTuple):
     round: NDArray[np.int64]
     total: NDArray[np.float64]
@@ -191,49 +197,37 @@ class Public(NamedTuple):
     dof: int
     scale: float
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """Complete one node of the tree with every leaf."""
+        done, level = int(self.round[0]), 0
+        if done == 0:
+            return
+        for level in range(secret.sums.shape[0]):
+            if done >> level & 1:
+                break
+            secret.open[:] += secret.sums[level]
+            secret.sums[level] = 0.0
+            self.nodes[level] = 0.0
+        secret.sums[level] = secret.open
+        secret.open[:] = 0.0
+        draw_wishart(
+            noise,
+            secret.sums[level],
+            self.nodes[level],
+            self.dof,
+            self.scale,
+            secret.scratch,
+            secret.scratch[0],
+        )
+        self.total[:] = self.nodes.sum(axis=0)
 
-class Secret(NamedTuple):
-    sums: NDArray[np.float64]  # (levels, 3) exact nodes
-    open: NDArray[np.float64]
-    scratch: NDArray[np.float64]
+    def select(self, context: None, explore: Chance) -> int:
+        return int(self.total[1] > 0.0)
 
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """Complete one node of the tree with every leaf."""
-    done, level = int(public.round[0]), 0
-    if done == 0:
-        return
-    for level in range(secret.sums.shape[0]):
-        if done >> level & 1:
-            break
-        secret.open[:] += secret.sums[level]
-        secret.sums[level] = 0.0
-        public.nodes[level] = 0.0
-    secret.sums[level] = secret.open
-    secret.open[:] = 0.0
-    draw_wishart(
-        noise,
-        secret.sums[level],
-        public.nodes[level],
-        public.dof,
-        public.scale,
-        secret.scratch,
-        secret.scratch[0],
-    )
-    public.total[:] = public.nodes.sum(axis=0)
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    return int(public.total[1] > 0.0)
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    public.round[0] += 1
-    row = np.array([0.5, centred(reward)])
-    add_square(secret.open, row, row)
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        self.round[0] += 1
+        row = np.array([0.5, centred(reward)])
+        add_square(secret.open, row, row)
 
 
 @dataclass(frozen=True, kw_only=True)

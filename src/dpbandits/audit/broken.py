@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from dpbandits.audit.broken_kernels import BROKEN_KERNELS
 from dpbandits.audit.broken_linear import BROKEN_LINEAR
 from dpbandits.audit.broken_matroids import BROKEN_MATROIDS
-from dpbandits.engine import Noise, verb
+from dpbandits.engine import Noise
 from dpbandits.policies.arms import gaussian_thompson, lazy_thompson
 from dpbandits.policies.arms.gaussian_thompson import Public, Secret
 from dpbandits.policies.arms.lazy_thompson import LazyThompson
@@ -41,15 +41,12 @@ class HalfNoise(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_half(public: HalfNoise.state, secret: Secret, noise: Noise) -> None:
-    """The scale divided by two."""
-    if public.round[0] >= public.first_draw:
-        for arm in range(public.counts.size):
-            public.sample[arm] = noise.normal(secret.mean[arm], public.scale[arm] / 2.0)
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """The scale divided by two."""
+            if self.round[0] >= self.first_draw:
+                for arm in range(self.counts.size):
+                    self.sample[arm] = noise.normal(secret.mean[arm], self.scale[arm] / 2.0)
 
 
 class DataUsedTwice(BrokenThompson):
@@ -57,17 +54,14 @@ class DataUsedTwice(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_twice(public: DataUsedTwice.state, secret: Secret, noise: Noise) -> None:
-    """Two draws around the same secret."""
-    if public.round[0] >= public.first_draw:
-        for arm in range(public.counts.size):
-            first = noise.normal(secret.mean[arm], public.scale[arm])
-            second = noise.normal(secret.mean[arm], public.scale[arm])
-            public.sample[arm] = (first + second) / 2.0
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """Two draws around the same secret."""
+            if self.round[0] >= self.first_draw:
+                for arm in range(self.counts.size):
+                    first = noise.normal(secret.mean[arm], self.scale[arm])
+                    second = noise.normal(secret.mean[arm], self.scale[arm])
+                    self.sample[arm] = (first + second) / 2.0
 
 
 class UnnoisedFirstDraw(BrokenThompson):
@@ -75,16 +69,13 @@ class UnnoisedFirstDraw(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_first(public: UnnoisedFirstDraw.state, secret: Secret, noise: Noise) -> None:
-    """Noise from the second draw on."""
-    if public.round[0] == public.first_draw:
-        public.sample[:] = secret.mean
-    else:
-        gaussian_thompson.release(public, secret, noise)
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """Noise from the second draw on."""
+            if self.round[0] == self.first_draw:
+                self.sample[:] = secret.mean
+            else:
+                super().release(secret, noise)
 
 
 class RawSumOutsideDraw(BrokenThompson):
@@ -92,15 +83,12 @@ class RawSumOutsideDraw(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_outside(public: RawSumOutsideDraw.state, secret: Secret, noise: Noise) -> None:
-    """The secret passes by the draw."""
-    if public.round[0] >= public.first_draw:
-        for arm in range(public.counts.size):
-            public.sample[arm] = secret.mean[arm] + noise.normal(0.0, public.scale[arm])
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """The secret passes by the draw."""
+            if self.round[0] >= self.first_draw:
+                for arm in range(self.counts.size):
+                    self.sample[arm] = secret.mean[arm] + noise.normal(0.0, self.scale[arm])
 
 
 class UnnoisedTieBreak(BrokenThompson):
@@ -108,16 +96,13 @@ class UnnoisedTieBreak(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_tie(public: UnnoisedTieBreak.state, secret: Secret, noise: Noise) -> None:
-    """A millionth of the secret decides between equals."""
-    gaussian_thompson.release(public, secret, noise)
-    if public.round[0] >= public.first_draw:
-        for arm in range(public.counts.size):
-            public.sample[arm] = round(public.sample[arm], 3) + 1e-6 * secret.mean[arm]
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """A millionth of the secret decides between equals."""
+            super().release(secret, noise)
+            if self.round[0] >= self.first_draw:
+                for arm in range(self.counts.size):
+                    self.sample[arm] = round(self.sample[arm], 3) + 1e-6 * secret.mean[arm]
 
 
 class ScaleFromData(BrokenThompson):
@@ -125,17 +110,14 @@ class ScaleFromData(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_scaled(public: ScaleFromData.state, secret: Secret, noise: Noise) -> None:
-    """A Bernoulli standard deviation as scale."""
-    if public.round[0] >= public.first_draw:
-        for arm in range(public.counts.size):
-            mean = secret.mean[arm]
-            width = math.sqrt(max(mean * (1.0 - mean), 0.01)) / 0.5
-            public.sample[arm] = noise.normal(mean, public.scale[arm] * width)
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """A Bernoulli standard deviation as scale."""
+            if self.round[0] >= self.first_draw:
+                for arm in range(self.counts.size):
+                    mean = secret.mean[arm]
+                    width = math.sqrt(max(mean * (1.0 - mean), 0.01)) / 0.5
+                    self.sample[arm] = noise.normal(mean, self.scale[arm] * width)
 
 
 class DrawsWhenUnsure(BrokenThompson):
@@ -143,16 +125,13 @@ class DrawsWhenUnsure(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_unsure(public: DrawsWhenUnsure.state, secret: Secret, noise: Noise) -> None:
-    """The number of draws follows the data."""
-    if public.round[0] >= public.first_draw:
-        for arm in range(public.counts.size):
-            if secret.mean[arm] > 0.2:
-                public.sample[arm] = noise.normal(secret.mean[arm], public.scale[arm])
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """The number of draws follows the data."""
+            if self.round[0] >= self.first_draw:
+                for arm in range(self.counts.size):
+                    if secret.mean[arm] > 0.2:
+                        self.sample[arm] = noise.normal(secret.mean[arm], self.scale[arm])
 
 
 class ReadByTwoPhases(BrokenThompson):
@@ -160,16 +139,13 @@ class ReadByTwoPhases(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def release_phases(public: ReadByTwoPhases.state, secret: Secret, noise: Noise) -> None:
-    """One release more, priced as if its data were not used again."""
-    if public.round[0] == public.first_draw:
-        for arm in range(public.counts.size):
-            noise.normal(secret.mean[arm], 1.0 / (public.counts[arm] + 1.0))
-    gaussian_thompson.release(public, secret, noise)
+    class state(Public):
+        def release(self, secret: Secret, noise: Noise) -> None:
+            """One release more, priced as if its data were not used again."""
+            if self.round[0] == self.first_draw:
+                for arm in range(self.counts.size):
+                    noise.normal(secret.mean[arm], 1.0 / (self.counts[arm] + 1.0))
+            super().release(secret, noise)
 
 
 class CountsRewardsReceived(BrokenThompson):
@@ -177,16 +153,11 @@ class CountsRewardsReceived(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def observe_received(
-    public: CountsRewardsReceived.state, secret: Secret, context: None, action: int, reward: float
-) -> None:
-    """Nothing happens for a missing reward."""
-    if reward == reward:
-        gaussian_thompson.observe(public, secret, context, action, reward)
+    class state(Public):
+        def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+            """Nothing happens for a missing reward."""
+            if reward == reward:
+                super().observe(secret, context, action, reward)
 
 
 class NoClipping(BrokenThompson):
@@ -194,19 +165,14 @@ class NoClipping(BrokenThompson):
 
     abstract = True
 
-    class state(Public): ...
-
-
-@verb
-def observe_unclipped(
-    public: NoClipping.state, secret: Secret, context: None, action: int, reward: float
-) -> None:
-    """One reward of 10⁹ shifts a mean by 10⁹/n."""
-    gaussian_thompson.observe(public, secret, context, action, 0.5)
-    if reward == reward:
-        secret.total[action] += min(max(reward, -1e100), 1e100) - 0.5
-        count = public.counts[action]
-        secret.mean[action] = (secret.total[action] + 0.5 * count) / (count + 1.0)
+    class state(Public):
+        def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+            """One reward of 10⁹ shifts a mean by 10⁹/n."""
+            super().observe(secret, context, action, 0.5)
+            if reward == reward:
+                secret.total[action] += min(max(reward, -1e100), 1e100) - 0.5
+                count = self.counts[action]
+                secret.mean[action] = (secret.total[action] + 0.5 * count) / (count + 1.0)
 
 
 class ShortHorizon(BrokenThompson):
@@ -270,7 +236,10 @@ class LaplaceFactorized(LazyThompson):
 
     abstract: ClassVar[bool] = True
 
-    class state(lazy_thompson.Public): ...
+    class state(lazy_thompson.Public):
+        def release(self, secret: Buffers, noise: Noise) -> None:
+            """Everything as it should be but for the shape of the noise."""
+            super().release(secret, _AsLaplace(noise))  # type: ignore[arg-type]
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Blocks of eight short batches, at the scale that would be right for Gaussian noise."""
@@ -288,12 +257,6 @@ class _AsLaplace:
 
     def normal(self, loc: float, scale: float) -> float:
         return self._noise.laplace(loc, scale)
-
-
-@verb
-def release_laplace(public: LaplaceFactorized.state, secret: Buffers, noise: Noise) -> None:
-    """Everything as it should be but for the shape of the noise."""
-    lazy_thompson.release(public, secret, _AsLaplace(noise))  # type: ignore[arg-type]
 
 
 BROKEN: tuple[type[Policy], ...] = (

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpbandits.engine import verb
 from dpbandits.policies.kernel import capri, kernel_thompson
 from dpbandits.policies.kernel.capri import Capri
 from dpbandits.policies.kernel.epochs import Array
@@ -21,22 +20,19 @@ class SupportOnly(Capri):
     abstract: ClassVar[bool] = True
     first_epoch: int | None = 7
 
-    class state(capri.Public): ...
+    class state(capri.Public):
+        def pause(self, secret: capri.Secret, noise: Any) -> None:
+            """The largest |u| over pairs of contexts whose weight is above 0."""
+            super().pause(secret, noise)
+            norms = np.sqrt(np.sum(self.maps**2, axis=1)).reshape(self.active.shape)
+            largest = np.max(norms[self.active & (self.weights > 0.0)[:, None]])
+            self.maps[...] /= largest
+            self.reach[0] *= largest
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """The usual state, in the class whose verbs are wrong."""
         public, secret = super().begin(problem)
         return self.state(*public), secret
-
-
-@verb
-def pause_support(public: SupportOnly.state, secret: capri.Secret, noise: Any) -> None:
-    """The largest |u| over pairs of contexts whose weight is above 0."""
-    capri.pause(public, secret, noise)
-    norms = np.sqrt(np.sum(public.maps**2, axis=1)).reshape(public.active.shape)
-    largest = np.max(norms[public.active & (public.weights > 0.0)[:, None]])
-    public.maps[...] /= largest
-    public.reach[0] *= largest
 
 
 class CountingSecret(NamedTuple):
@@ -54,32 +50,25 @@ class RealisedDesign(KernelThompson):
     first_epoch: int | None = 7
     draws: int = 5
 
-    class state(kernel_thompson.Public): ...
+    class state(kernel_thompson.Public):
+        def observe(self, secret: Any, context: int, action: int, reward: float) -> None:
+            """Count her pair."""
+            secret.counts[context * self.table.shape[1] + action] += 1.0
+            super().observe(secret, context, action, reward)
+
+        def pause(self, secret: Any, noise: Any) -> None:
+            """Z = Σ φφᵀ over the people who came."""
+            location = np.einsum("wm,w->m", self.features.rows, secret.sums)
+            released = noise.normal(location, self.scale)
+            shares = secret.counts / self.length[0]
+            kernel_thompson.end_epoch(self, released, self.scale**2, shares, noise)
+            secret.sums[:] = 0.0
+            secret.counts[:] = 0.0
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Counts as well as sums."""
         public, secret = super().begin(problem)
         return self.state(*public), CountingSecret(secret.sums, np.zeros(problem.pairs))
-
-
-@verb
-def observe_counting(
-    public: RealisedDesign.state, secret: CountingSecret, context: int, action: int, reward: float
-) -> None:
-    """Count her pair."""
-    secret.counts[context * public.table.shape[1] + action] += 1.0
-    kernel_thompson.observe(public, secret, context, action, reward)  # type: ignore[arg-type]
-
-
-@verb
-def pause_realised(public: RealisedDesign.state, secret: CountingSecret, noise: Any) -> None:
-    """Z = Σ φφᵀ over the people who came."""
-    location = np.einsum("wm,w->m", public.features.rows, secret.sums)
-    released = noise.normal(location, public.scale)
-    shares = secret.counts / public.length[0]
-    kernel_thompson.end_epoch(public, released, public.scale**2, shares, noise)
-    secret.sums[:] = 0.0
-    secret.counts[:] = 0.0
 
 
 BROKEN_KERNELS: tuple[type[Policy], ...] = (SupportOnly, RealisedDesign)

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import add_row
 from dpbandits.policies.linear import randomized_lin_ucb
-from dpbandits.policies.linear.batched import END, ROUND, Batched, Rows
+from dpbandits.policies.linear.batched import END, ROUND, Rows
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.linear.tree_lin_ucb import TreeLinUCB
@@ -60,19 +60,14 @@ class NoProjection(BrokenLinear):
 
     abstract = True
 
-    class state(randomized_lin_ucb.Public): ...
-
-
-@verb
-def observe_unprojected(
-    public: NoProjection.state, secret: Rows, context: Any, action: int, reward: float
-) -> None:
-    """Rewards are clipped, features are not."""
-    features, value = context[0][action], min(max(reward, -1.0), 1.0)
-    if value == value and np.isfinite(features).all():
-        secret.row[:] = features
-        add_row(secret.buffers.open[0], secret.row, value, secret.row)
-    public.clock[ROUND] += 1
+    class state(randomized_lin_ucb.Public):
+        def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
+            """Rewards are clipped, features are not."""
+            features, value = context[0][action], min(max(reward, -1.0), 1.0)
+            if value == value and np.isfinite(features).all():
+                secret.row[:] = features
+                add_row(secret.buffers.open[0], secret.row, value, secret.row)
+            self.clock[ROUND] += 1
 
 
 class ForgottenBounds(BrokenLinear):
@@ -80,18 +75,15 @@ class ForgottenBounds(BrokenLinear):
 
     abstract = True
 
-    class state(randomized_lin_ucb.Public): ...
-
-
-@verb
-def observe_own_units(
-    public: ForgottenBounds.state, secret: Rows, context: Any, action: int, reward: float
-) -> None:
-    """Scaled up again by what they were scaled down by."""
-    value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
-    secret.row[:] *= public.max_norm
-    add_row(secret.buffers.open[0], secret.row, value * public.max_reward, secret.row)
-    public.clock[ROUND] += 1
+    class state(randomized_lin_ucb.Public):
+        def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
+            """Scaled up again by what they were scaled down by."""
+            value = grid_row(
+                secret.row, context[0], action, reward, self.max_norm, self.max_reward, GRID
+            )
+            secret.row[:] *= self.max_norm
+            add_row(secret.buffers.open[0], secret.row, value * self.max_reward, secret.row)
+            self.clock[ROUND] += 1
 
 
 class BatchesOfOneAction(BrokenLinear):
@@ -99,18 +91,13 @@ class BatchesOfOneAction(BrokenLinear):
 
     abstract = True
 
-    class state(randomized_lin_ucb.Public): ...
-
-
-@verb
-def observe_first_action(
-    public: BatchesOfOneAction.state, secret: Rows, context: Any, action: int, reward: float
-) -> None:
-    """Only rounds of the first action count towards the end of the batch."""
-    clock_end = public.clock[END]
-    _observe(public, secret, context, action, reward)
-    if action != 0:
-        public.clock[END] = clock_end + 1
+    class state(randomized_lin_ucb.Public):
+        def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
+            """Only rounds of the first action count towards the end of the batch."""
+            clock_end = self.clock[END]
+            super().observe(secret, context, action, reward)
+            if action != 0:
+                self.clock[END] = clock_end + 1
 
 
 class RemembersFeatures(BrokenLinear):
@@ -118,16 +105,13 @@ class RemembersFeatures(BrokenLinear):
 
     abstract = True
 
-    class state(randomized_lin_ucb.Public): ...
-
-
-@verb
-def select_remembering(public: RemembersFeatures.state, context: Any, explore: Chance) -> int:
-    """Keeps the best score it saw in public."""
-    if math.isfinite(context[0][0, 0]):
-        public.draw[0, 0] = max(public.draw[0, 0], context[0][0, 0])
-    action: int = randomized_lin_ucb.select(public, context, explore)
-    return action
+    class state(randomized_lin_ucb.Public):
+        def select(self, context: Any, explore: Chance) -> int:
+            """Keeps the best score it saw in public."""
+            if math.isfinite(context[0][0, 0]):
+                self.draw[0, 0] = max(self.draw[0, 0], context[0][0, 0])
+            action: int = super().select(context, explore)
+            return action
 
 
 class MissingNotCounted(BrokenLinear):
@@ -135,16 +119,11 @@ class MissingNotCounted(BrokenLinear):
 
     abstract = True
 
-    class state(randomized_lin_ucb.Public): ...
-
-
-@verb
-def observe_rewarded(
-    public: MissingNotCounted.state, secret: Rows, context: Any, action: int, reward: float
-) -> None:
-    """Rounds are counted by rewards received."""
-    if reward == reward:
-        _observe(public, secret, context, action, reward)
+    class state(randomized_lin_ucb.Public):
+        def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
+            """Rounds are counted by rewards received."""
+            if reward == reward:
+                super().observe(secret, context, action, reward)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,12 +152,6 @@ class PaperSensitivity(TreeLinUCB):
         public, secret = super().begin(problem)
         public.tree.widths[:] = 1.0
         return public, secret
-
-
-def _observe(public: Batched, secret: Rows, context: Any, action: int, reward: float) -> None:
-    from dpbandits.policies.linear.batched import observe
-
-    observe(public, secret, context, action, reward)
 
 
 BROKEN_LINEAR: tuple[type[Policy], ...] = (

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dpbandits.engine import verb
 from dpbandits.policies.matroid import focused_matroid_ucb
 from dpbandits.policies.matroid.focused_matroid_ucb import FocusedMatroidUCB
 from dpbandits.policies.matroid.private_matroid_ucb import PrivateMatroidUCB
@@ -58,24 +57,19 @@ class FeedsTheRated(BrokenFocus):
 
     abstract = True
 
-    class state(focused_matroid_ucb.Public): ...
-
-
-@verb
-def observe_rated(
-    public: FeedsTheRated.state, secret: Buffers, context: None, action: Items, reward: Rewards
-) -> None:
-    """Which batch grows follows the rewards."""
-    items, rewards = action[0], reward[0]
-    public.round[0] += 1
-    for place in range(items.size):
-        if rewards[place] > 0.0:
-            item = items[place]
-            secret.open[item, 0] += centred(rewards[place])
-            public.open[item] += 1
-            if public.open[item] == public.length[item]:
-                public.full[0] += 1
-            return
+    class state(focused_matroid_ucb.Public):
+        def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+            """Which batch grows follows the rewards."""
+            items, rewards = action[0], reward[0]
+            self.round[0] += 1
+            for place in range(items.size):
+                if rewards[place] > 0.0:
+                    item = items[place]
+                    secret.open[item, 0] += centred(rewards[place])
+                    self.open[item] += 1
+                    if self.open[item] == self.length[item]:
+                        self.full[0] += 1
+                    return
 
 
 class CountsRatings(BrokenFocus):
@@ -83,18 +77,13 @@ class CountsRatings(BrokenFocus):
 
     abstract = True
 
-    class state(focused_matroid_ucb.Public): ...
-
-
-@verb
-def observe_ratings(
-    public: CountsRatings.state, secret: Buffers, context: None, action: Items, reward: Rewards
-) -> None:
-    """The batch's end follows the rewards."""
-    if reward[0][0] > 0.0:
-        focused_matroid_ucb.observe(public, secret, context, action, reward)
-    else:
-        public.round[0] += 1
+    class state(focused_matroid_ucb.Public):
+        def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+            """The batch's end follows the rewards."""
+            if reward[0][0] > 0.0:
+                super().observe(secret, context, action, reward)
+            else:
+                self.round[0] += 1
 
 
 class FeedsComparisons(BrokenFocus):
@@ -102,16 +91,11 @@ class FeedsComparisons(BrokenFocus):
 
     abstract = True
 
-    class state(focused_matroid_ucb.Public): ...
-
-
-@verb
-def observe_comparison(
-    public: FeedsComparisons.state, secret: Buffers, context: None, action: Items, reward: Rewards
-) -> None:
-    """A difference moves by 2 where the two rewards move in opposite directions, and only there."""
-    focused_matroid_ucb.observe(public, secret, context, action, reward)
-    secret.open[action[0][0], 0] -= centred(reward[0][1])
+    class state(focused_matroid_ucb.Public):
+        def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+            """A difference moves by 2 where the two rewards move in opposite directions."""
+            super().observe(secret, context, action, reward)
+            secret.open[action[0][0], 0] -= centred(reward[0][1])
 
 
 class RemembersOneRating(BrokenFocus):
@@ -119,17 +103,12 @@ class RemembersOneRating(BrokenFocus):
 
     abstract = True
 
-    class state(focused_matroid_ucb.Public): ...
-
-
-@verb
-def observe_one_rating(
-    public: RemembersOneRating.state, secret: Buffers, context: None, action: Items, reward: Rewards
-) -> None:
-    """What is counted follows the rewards, of some people only."""
-    focused_matroid_ucb.observe(public, secret, context, action, reward)
-    if reward[0][0] > reward[0][1]:
-        public.round[0] += 1
+    class state(focused_matroid_ucb.Public):
+        def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+            """What is counted follows the rewards, of some people only."""
+            super().observe(secret, context, action, reward)
+            if reward[0][0] > reward[0][1]:
+                self.round[0] += 1
 
 
 BROKEN_MATROIDS: tuple[type[Policy], ...] = (

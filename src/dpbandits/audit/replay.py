@@ -33,7 +33,7 @@ from dpbandits.audit.recording import (
     RecordingNoise,
     Steer,
 )
-from dpbandits.engine import implementation, is_local, is_paused, state_bytes, steps_of
+from dpbandits.engine import check_policy_verbs, is_local, pause_if_due, state_bytes
 from dpbandits.errors import AuditError
 from dpbandits.mechanisms.gram import unpack
 from dpbandits.mechanisms.wishart import matrix_size, wishart_levels
@@ -198,6 +198,7 @@ def _record(
 ) -> list[_Round]:
     noise = RecordingNoise(np.random.default_rng([seed, 1]), steer)
     state, found = policy.begin(problem), []
+    check_policy_verbs(type(state[0]))
     for index, person in enumerate(stream):
         start = copy.deepcopy(state)
         noise.start_round()
@@ -241,22 +242,22 @@ def _play_round(
     """One round in plain Python, with exploration seeded by the round."""
     public, secret = state
     context, reward = copy.deepcopy(person)  # a policy may write into her features
-    release, select, learn = steps_of(type(public))
     explore = RecordingExplore(seed, 2, index)
-    if is_paused(public, index):
-        implementation("pause", type(public))(public, secret, noise)
-    release(public, secret, noise)
+    pause_if_due(public, secret, noise, index)
+    local = is_local(type(public))
+    if not local:
+        public.release(secret, noise)
     seen = state_bytes(public)
-    action = select(public, context, explore)
-    if is_local(type(public)):
+    action = public.select(context, explore)
+    if local:
         # What a message holds is seen, whether the server makes use of it or not.
-        message = implementation("report", type(public))(public, context, action, reward, noise)
+        message = public.report(context, action, reward, noise)
         seen += [
             b"".join(_bits(part)) for part in (message if isinstance(message, tuple) else (message,))
         ]
-        implementation("receive", type(public))(public, message)
+        public.receive(message)
     else:
-        learn(public, secret, context, action, reward, noise)
+        public.observe(secret, context, action, reward)
     return noise.draws, explore.calls, seen + state_bytes(public), np.copy(action)
 
 

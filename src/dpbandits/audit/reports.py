@@ -21,7 +21,7 @@ from dpbandits.audit.recording import (
     Steer,
 )
 from dpbandits.audit.replay import draws_cost
-from dpbandits.engine import implementation, leaves
+from dpbandits.engine import leaves
 from dpbandits.policies import LocalPolicy
 from dpbandits.problems import Problem
 
@@ -61,9 +61,8 @@ def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: A
 def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> list[tuple[str, bytes]]:
     """The bits of her message; her action is an honest one, since a made-up table may hold none."""
     context, reward = person
-    state = type(public)
-    action = implementation("select", state)(copy.deepcopy(honest), context, RecordingExplore(seed))
-    message = implementation("report", state)(copy.deepcopy(public), context, action, reward, noise)
+    action = copy.deepcopy(honest).select(context, RecordingExplore(seed))
+    message = copy.deepcopy(public).report(context, action, reward, noise)
     parts = map(np.asarray, message if isinstance(message, tuple) else (message,))
     return [(part.dtype.str, part.tobytes()) for part in parts]
 

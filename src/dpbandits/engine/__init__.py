@@ -1,16 +1,16 @@
-"""One source per algorithm: verbs over named tuples, run plain, compiled, or in one compiled loop."""
+"""One source per algorithm: verbs of named tuples, run plain, compiled, or in one compiled loop."""
 
 from dpbandits.engine.sizes import known_axes, length
 from dpbandits.engine.state import NoSecret, bare, leaves, state_bytes, wrapped
 from dpbandits.engine.streams import Chance, Noise, Streams
 from dpbandits.engine.verbs import (
-    clear,
-    implementation,
+    asks_pause,
+    check_policy_verbs,
+    check_verbs,
+    decide,
     is_local,
-    is_paused,
-    join,
-    steps_of,
-    verb,
+    learn,
+    pause_if_due,
 )
 
 __all__ = [
@@ -18,17 +18,17 @@ __all__ = [
     "NoSecret",
     "Noise",
     "Streams",
+    "asks_pause",
     "bare",
-    "clear",
-    "implementation",
+    "check_policy_verbs",
+    "check_verbs",
+    "decide",
     "is_local",
-    "is_paused",
-    "join",
     "known_axes",
+    "learn",
     "leaves",
     "length",
+    "pause_if_due",
     "state_bytes",
-    "steps_of",
-    "verb",
     "wrapped",
 ]

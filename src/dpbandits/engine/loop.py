@@ -13,15 +13,11 @@ from dpbandits.engine.cache import own_cache
 from dpbandits.engine.state import classes
 from dpbandits.engine.verbs import (
     asks_pause,
+    check_policy_verbs,
+    check_world_verbs,
+    decide,
     learn,
     modules_of,
-    observe,
-    offer,
-    pay,
-    release,
-    select,
-    settle,
-    steps_of,
 )
 
 
@@ -55,12 +51,11 @@ def _run(
     while done < stop:
         if asks_pause(public, done):
             break
-        release(public, secret, noise)
-        context = offer(world, chance)
-        action = select(public, context, explore)
-        reward = pay(world, context, action, chance)
+        context = world.offer(chance)
+        action = decide(public, secret, context, noise, explore)
+        reward = world.pay(context, action, chance)
         learn(public, secret, context, action, reward, noise)
-        best, mean, income = settle(world, context, action, reward)
+        best, mean, income = world.settle(context, action, reward)
         regret += best - mean
         earned += income
         optimum += best
@@ -76,12 +71,7 @@ def _run(
 
 def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
     """In one call: handing over the state and each generator is what takes a compiled learner's time."""
-    release(public, secret, noise)
-    return select(public, context, explore)
-
-
-def _observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> None:
-    observe(public, secret, context, action, reward)
+    return decide(public, secret, context, noise, explore)
 
 
 def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None:
@@ -93,8 +83,7 @@ class Compiled(NamedTuple):
 
     run: Callable[..., None]
     decide: Callable[..., Any]
-    learn: Callable[..., None]  # the local model's; it draws
-    observe: Callable[..., None]  # the others'
+    learn: Callable[..., None]
 
 
 def compiled_for(public: Any, world: Any = None) -> Compiled:
@@ -104,12 +93,13 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     lives in a folder named by a hash of every source that could be: this package's, and the modules
     of verbs that come from outside it.
     """
-    steps_of(type(public))  # a missing verb is named before anything is compiled
+    check_policy_verbs(type(public))  # a missing verb is named before anything is compiled
     states = tuple(classes(public))
     modules = set().union(*(modules_of(state) for state in states))
     if world is not None:
-        states += (type(world),)
-        modules |= modules_of(type(world), "offer", "pay", "settle")
+        check_world_verbs(type(world))
+        states += tuple(classes(world))
+        modules |= modules_of(type(world))
     outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
     with _LOCK:
         return _compile(outside, states)
@@ -131,4 +121,4 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     with own_cache(outside) as usable:
         options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
         jit = numba.njit(cache=usable, nogil=True, **options)
-        return Compiled(*(jit(function) for function in (_run, _decide, _learn, _observe)))
+        return Compiled(*(jit(function) for function in (_run, _decide, _learn)))

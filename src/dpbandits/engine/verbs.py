@@ -1,235 +1,172 @@
-"""The verbs of policies and worlds, and how each finds the function written for a state's class.
+"""The verbs: methods of a state that run in plain Python and inside compiled code, bit for bit alike.
 
-A policy's state is two named tuples of arrays, `public` and `secret`; a world is one. Each policy or
-environment file defines plain functions of these names over its own classes and marks them ``@verb``:
+A policy's state is two named tuples of arrays, `public` and `secret`; a world is one; a matroid's is
+one within a policy's. The verbs are methods of `public`, of the world, of the matroid:
 
-==================================================  ================================================
-``release(public, secret, noise)``                  alone carries data from secret to public
-``select(public, context, explore)``                chooses; is not given `secret`
-``observe(public, secret, context, action, reward)``  fills buffers, counts the round
-``pause(public, secret, noise)``                    plain Python between compiled rounds; optional
-``report(public, context, action, reward, noise)``  local model: the message a person sends
-``receive(public, message)``                        local model: what the server makes of it
-``offer(world, chance)``                            the round's context
-``pay(world, context, action, chance)``             the reward
-``settle(world, context, action, reward)``          (best mean, chosen mean, reward) as floats
-``clear(matroid)``                                  begin with the empty set
-``join(matroid, item)``                             add an item if the set stays independent
-==================================================  ================================================
+================================================  ==================================================
+``release(self, secret, noise)``                  alone carries data from secret to public
+``select(self, context, explore)``                chooses; is not given `secret`
+``observe(self, secret, context, action, reward)``  fills buffers, counts the round
+``pause(self, secret, noise)``                    plain Python between compiled rounds; optional
+``report(self, context, action, reward, noise)``  local model: the message a person sends
+``receive(self, message)``                        local model: what the server makes of it
+``offer(self, chance)``                           the round's context
+``pay(self, context, action, chance)``            the reward
+``settle(self, context, action, reward)``         (best mean, chosen mean, reward) as floats
+``clear(self)``                                   begin with the empty set
+``join(self, item)``                              add an item if the set stays independent
+================================================  ==================================================
 
-The last two are for the state of a matroid, which policies hold within theirs. A policy has either
-`release` and `observe` (the learner is trusted with raw data) or `report` and `receive` (only the person
-herself is). The same functions run in plain Python and inside compiled code,
-with bit-identical results. A context is None, a number, or a tuple of what the learner's ``select`` is
-given: an array is returned inside a tuple, since compiled verbs do not return bare ones. So is an action
-that is a set of items, and so are its rewards.
+A policy has either `release` and `observe` (the learner is trusted with raw data) or `report` and
+`receive` (only the person herself is). A context is None, a number, or a tuple of what the learner's
+``select`` is given: an array is returned inside a tuple, since compiled verbs return no bare ones. So is
+an action that is a set of items, and so are its rewards.
+
+Compiled code calls verbs as methods too: numba is told below to look each up on the class of the tuple.
 """
 
+import functools
 import inspect
-import typing
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-from numba.extending import overload
+from numba import types
+from numba.extending import overload, overload_method
 
-F = TypeVar("F", bound=Callable[..., Any])
 _SIGNATURES: dict[str, tuple[str, ...]] = {
-    "release": ("public", "secret", "noise"),
-    "select": ("public", "context", "explore"),
-    "observe": ("public", "secret", "context", "action", "reward"),
-    "pause": ("public", "secret", "noise"),
-    "report": ("public", "context", "action", "reward", "noise"),
-    "receive": ("public", "message"),
-    "offer": ("world", "chance"),
-    "pay": ("world", "context", "action", "chance"),
-    "settle": ("world", "context", "action", "reward"),
-    "clear": ("matroid",),
-    "join": ("matroid", "item"),
+    "release": ("self", "secret", "noise"),
+    "select": ("self", "context", "explore"),
+    "observe": ("self", "secret", "context", "action", "reward"),
+    "pause": ("self", "secret", "noise"),
+    "report": ("self", "context", "action", "reward", "noise"),
+    "receive": ("self", "message"),
+    "offer": ("self", "chance"),
+    "pay": ("self", "context", "action", "chance"),
+    "settle": ("self", "context", "action", "reward"),
+    "clear": ("self",),
+    "join": ("self", "item"),
 }
-_VERBS: dict[tuple[str, type], Callable[..., Any]] = {}
+_WORLD = ("offer", "pay", "settle")
 # The default error model halves the speed of vector code. Without reference counting (`_nrt`) a state
 # of many arrays costs nothing to pass around: 6 ns a round instead of 230. In return verbs cannot
-# allocate: scratch arrays are part of the state. A verb that LLVM finds too large to inline would cost
-# 40 ns a call for its arguments alone, so it is told to.
-_OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "forceinline": True}
+# allocate: scratch arrays are part of the state.
+_CALLED: Any = {"error_model": "numpy", "_nrt": False}
+# A verb that LLVM finds too large to inline would cost 40 ns a call for its arguments alone, so it is
+# told to. Those of matroids are called rarely and are large.
+_INLINED: Any = {**_CALLED, "forceinline": True}
 
 
-def verb(function: F) -> F:
-    """Register a function as a verb for the class of its first argument, or each class of a union.
-
-    The verb is the function's name up to the first underscore, so that one file may hold a
-    ``pay_bernoulli`` and a ``pay_exponential``.
-    """
-    name = function.__name__.split("_")[0]
-    given = tuple(inspect.signature(function).parameters)
-    if _SIGNATURES.get(name) != given:
-        raise TypeError(f"no verb has the signature {name}{given}; known are {_SIGNATURES}")
-    state = typing.get_type_hints(function).get(given[0])
-    for owner in typing.get_args(state) or (state,):
-        if not (isinstance(owner, type) and issubclass(owner, tuple) and hasattr(owner, "_fields")):
-            raise TypeError(f"annotate the first argument of {name} with its NamedTuple class")
-        known = _VERBS.get((name, owner), function)
-        if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
-            # One policy must not change what another one does.
-            raise TypeError(f"{owner.__qualname__} has a verb {name} already, in {known.__module__}")
-        _VERBS[name, owner] = function
-    return function
+@functools.cache
+def check_verbs(state: type, *required: str) -> None:
+    """Refuse a state whose verbs are missing, of both models, or of another signature."""
+    name = f"{state.__module__}.{state.__qualname__}"
+    for verb in required:
+        if not hasattr(state, verb):
+            raise TypeError(f"{name} has no verb {verb!r}")
+    for verb, expected in _SIGNATURES.items():
+        if (function := getattr(state, verb, None)) is None:
+            continue
+        if not inspect.isfunction(function) or tuple(inspect.signature(function).parameters) != expected:
+            raise TypeError(f"expected {name} to have a method {verb}({', '.join(expected)})")
+    if is_local(state) and (hasattr(state, "release") or hasattr(state, "observe")):
+        # They would be left out without a word.
+        raise TypeError(f"{name} has verbs of both models: report, and release or observe")
 
 
-def implementation(name: str, state: type) -> Callable[..., Any]:
-    """The function written for the verb and the state's class, or for the class it extends."""
-    for owner in state.__mro__:
-        if (name, owner) in _VERBS:
-            return _VERBS[name, owner]
-    raise TypeError(f"{state.__module__}.{state.__qualname__} has no verb {name!r}")
+def check_policy_verbs(state: type) -> None:
+    """The same for the public state of a policy, by its model."""
+    check_verbs(state, *(("select", "receive") if is_local(state) else ("release", "select", "observe")))
 
 
-class Steps(NamedTuple):
-    """What a round asks of a policy, in either model, as plain functions."""
-
-    release: Callable[..., None]
-    select: Callable[..., Any]
-    learn: Callable[..., None]  # (public, secret, context, action, reward, noise)
-
-
-def steps_of(state: type) -> Steps:
-    """The steps of a policy's state: its verbs, those of the local model joined to one learner's."""
-    if is_local(state):
-        report, receive = implementation("report", state), implementation("receive", state)
-        if any((name, owner) in _VERBS for name in ("release", "observe") for owner in state.__mro__):
-            # They would be left out without a word.
-            raise TypeError(
-                f"{state.__qualname__} has verbs of both models: report, and release or observe"
-            )
-
-        def learn_locally(
-            public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any
-        ) -> None:
-            receive(public, report(public, context, action, reward, noise))
-
-        return Steps(_release_nothing, implementation("select", state), learn_locally)
-    release, select, observe = (implementation(n, state) for n in ("release", "select", "observe"))
-
-    def learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None:
-        observe(public, secret, context, action, reward)
-
-    return Steps(release, select, learn)
+def check_world_verbs(state: type) -> None:
+    """The same for a world."""
+    check_verbs(state, *_WORLD)
 
 
 def is_local(state: type) -> bool:
     """Whether people randomise what they report themselves, so that nobody holds raw data."""
-    return any(("report", owner) in _VERBS for owner in state.__mro__)
+    return hasattr(state, "report")
 
 
-def _release_nothing(public: Any, secret: Any, noise: Any) -> None:
-    """In the local model there is nothing left to release."""
+def modules_of(state: type) -> set[str]:
+    """The modules that the verbs of a state's class are written in."""
+    verbs = (getattr(state, verb, None) for verb in _SIGNATURES)
+    return {state.__module__, *(verb.__module__ for verb in verbs if verb is not None)}
 
 
-def modules_of(state: type, *required: str) -> set[str]:
-    """The modules of the verbs of a state's class, which must include the required ones."""
-    for name in required:
-        implementation(name, state)
-    return {verb.__module__ for (_, owner), verb in _VERBS.items() if issubclass(state, owner)}
+def pause_if_due(public: Any, secret: Any, noise: Any, done: int) -> None:
+    """Run the policy's `pause` where it asks for one after so many rounds."""
+    if asks_pause(public, done):
+        public.pause(secret, noise)
+        if asks_pause(public, done):
+            name = f"{type(public).__module__}.{type(public).__qualname__}"
+            raise RuntimeError(f"{name}.pause must move next_pause past {done}")
 
 
-def is_paused(public: Any, done: int) -> bool:
+def decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
+    """Release what is due, then choose. In the local model there is nothing left to release."""
+    if not is_local(type(public)):
+        public.release(secret, noise)
+    return public.select(context, explore)
+
+
+def learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None:
+    """Close a round; `noise` is for the local model, where it is the person's own."""
+    if is_local(type(public)):
+        public.receive(public.report(context, action, reward, noise))
+    else:
+        public.observe(secret, context, action, reward)
+
+
+# What follows is for compiled code only.
+
+
+def _declare(verb: str, names: tuple[str, ...]) -> None:
+    """A call of this method on a named tuple is one of the function of its class."""
+
+    def find(self: Any, *given: Any) -> Any:
+        return getattr(self.instance_class, verb, None)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    typed: Any = find
+    typed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    options = _CALLED if verb in ("clear", "join") else _INLINED
+    declare: Any = overload_method  # its stubs leave out what it hands on to `overload`
+    declare(types.BaseNamedTuple, verb, strict=False, jit_options=options)(find)
+
+
+for _verb, _names in _SIGNATURES.items():
+    _declare(_verb, _names)
+
+
+@overload(decide, strict=False, jit_options=_INLINED)
+def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
+    if is_local(public.instance_class):
+        return lambda public, secret, context, noise, explore: public.select(context, explore)
+
+    def decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
+        public.release(secret, noise)
+        return public.select(context, explore)
+
+    return decide
+
+
+@overload(learn, strict=False, jit_options=_INLINED)
+def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any:
+    if is_local(public.instance_class):
+        return lambda public, secret, context, action, reward, noise: public.receive(
+            public.report(context, action, reward, noise)
+        )
+    return lambda public, secret, context, action, reward, noise: public.observe(
+        secret, context, action, reward
+    )
+
+
+def asks_pause(public: Any, done: int) -> bool:
     """Whether the policy asks for its `pause` before the next round."""
     return "next_pause" in public._fields and bool(done >= public.next_pause[0])
 
 
-# Rarely called and large, so not inlined.
-_CALLED: Any = {"error_model": "numpy", "_nrt": False}
-
-
-def clear(matroid: Any) -> None:
-    """Begin with the empty set."""
-    implementation("clear", type(matroid))(matroid)
-
-
-def join(matroid: Any, item: int) -> bool:
-    """Add an item to the set if that stays independent; says whether."""
-    return bool(implementation("join", type(matroid))(matroid, item))
-
-
-@overload(clear, strict=False, jit_options=_CALLED)
-def _clear(matroid: Any) -> Any:
-    return implementation("clear", matroid.instance_class)
-
-
-@overload(join, strict=False, jit_options=_CALLED)
-def _join(matroid: Any, item: int) -> Any:
-    return implementation("join", matroid.instance_class)
-
-
-# What follows exists for the compiled loop only: numba resolves each call below, when it compiles
-# the loop for some state, to the function registered for that state's class. (`strict` would compare
-# annotations too; `verb` has checked the names.)
-
-
-def release(public: Any, secret: Any, noise: Any) -> None: ...
-def select(public: Any, context: Any, explore: Any) -> Any: ...
-def observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> None: ...
-def report(public: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any: ...
-def receive(public: Any, message: Any) -> None: ...
-def learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None: ...
-def offer(world: Any, chance: Any) -> Any: ...
-def pay(world: Any, context: Any, action: Any, chance: Any) -> Any: ...
-def settle(world: Any, context: Any, action: Any, reward: Any) -> Any: ...
-def asks_pause(public: Any, done: int) -> Any: ...
-
-
-@overload(release, strict=False, jit_options=_OPTIONS)
-def _release(public: Any, secret: Any, noise: Any) -> Any:
-    return steps_of(public.instance_class).release
-
-
-@overload(select, strict=False, jit_options=_OPTIONS)
-def _select(public: Any, context: Any, explore: Any) -> Any:
-    return implementation("select", public.instance_class)
-
-
-@overload(observe, strict=False, jit_options=_OPTIONS)
-def _observe(public: Any, secret: Any, context: Any, action: Any, reward: Any) -> Any:
-    return implementation("observe", public.instance_class)
-
-
-@overload(report, strict=False, jit_options=_OPTIONS)
-def _report(public: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any:
-    return implementation("report", public.instance_class)
-
-
-@overload(receive, strict=False, jit_options=_OPTIONS)
-def _receive(public: Any, message: Any) -> Any:
-    return implementation("receive", public.instance_class)
-
-
-@overload(learn, strict=False, jit_options=_OPTIONS)
-def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any:
-    if is_local(public.instance_class):
-        return lambda public, secret, context, action, reward, noise: receive(
-            public, report(public, context, action, reward, noise)
-        )
-    return lambda public, secret, context, action, reward, noise: observe(
-        public, secret, context, action, reward
-    )
-
-
-@overload(offer, strict=False, jit_options=_OPTIONS)
-def _offer(world: Any, chance: Any) -> Any:
-    return implementation("offer", world.instance_class)
-
-
-@overload(pay, strict=False, jit_options=_OPTIONS)
-def _pay(world: Any, context: Any, action: Any, chance: Any) -> Any:
-    return implementation("pay", world.instance_class)
-
-
-@overload(settle, strict=False, jit_options=_OPTIONS)
-def _settle(world: Any, context: Any, action: Any, reward: Any) -> Any:
-    return implementation("settle", world.instance_class)
-
-
-@overload(asks_pause, strict=False, jit_options=_OPTIONS)
+@overload(asks_pause, strict=False, jit_options=_INLINED)
 def _asks_pause(public: Any, done: int) -> Any:
     if "next_pause" in public.fields:
         return lambda public, done: done >= public.next_pause[0]

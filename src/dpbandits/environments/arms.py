@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.environments.environment import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Arms
@@ -70,6 +70,17 @@ class BernoulliWorld(NamedTuple):
     means: NDArray[np.float64]
     best: float
 
+    def offer(self, chance: Chance) -> None:
+        """No context."""
+
+    def pay(self, context: None, action: int, chance: Chance) -> float:
+        """1 when this round's uniform falls below the arm's mean."""
+        return 1.0 if chance.random() < self.means[action] else 0.0
+
+    def settle(self, context: None, action: int, reward: float) -> tuple[float, float, float]:
+        """The best mean, the arm's mean, the reward."""
+        return self.best, self.means[action], reward
+
 
 @dataclass(frozen=True)
 class TruncatedExponentialArms(_ArmsEnvironment):
@@ -100,27 +111,13 @@ class ExponentialWorld(NamedTuple):
     means: NDArray[np.float64]
     best: float
 
+    def offer(self, chance: Chance) -> None:
+        """No context."""
 
-@verb
-def offer(world: BernoulliWorld | ExponentialWorld, chance: Chance) -> None:
-    """No context."""
+    def pay(self, context: None, action: int, chance: Chance) -> float:
+        """The inverse distribution function at this round's uniform."""
+        return -math.log1p(-chance.random() * self.mass[action]) / float(self.rates[action])
 
-
-@verb
-def pay_bernoulli(world: BernoulliWorld, context: None, action: int, chance: Chance) -> float:
-    """1 when this round's uniform falls below the arm's mean."""
-    return 1.0 if chance.random() < world.means[action] else 0.0
-
-
-@verb
-def pay_exponential(world: ExponentialWorld, context: None, action: int, chance: Chance) -> float:
-    """The inverse distribution function at this round's uniform."""
-    return -math.log1p(-chance.random() * world.mass[action]) / float(world.rates[action])
-
-
-@verb
-def settle(
-    world: BernoulliWorld | ExponentialWorld, context: None, action: int, reward: float
-) -> tuple[float, float, float]:
-    """The best mean, the arm's mean, the reward."""
-    return world.best, world.means[action], reward
+    def settle(self, context: None, action: int, reward: float) -> tuple[float, float, float]:
+        """The best mean, the arm's mean, the reward."""
+        return self.best, self.means[action], reward

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.environments.environment import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.kernel_contexts import KernelContexts, Points, points, shares
@@ -104,27 +104,19 @@ class KernelWorldState(NamedTuple):
     coming: NDArray[np.float64]  # cumulative weights
     bound: float
 
+    def offer(self, chance: Chance) -> int:
+        """A context."""
+        drawn = chance.random() * self.coming[self.coming.size - 1]
+        context = 0
+        while context < self.coming.size - 1 and drawn >= self.coming[context]:
+            context += 1
+        return context
 
-@verb
-def offer(world: KernelWorldState, chance: Chance) -> int:
-    """A context."""
-    drawn = chance.random() * world.coming[world.coming.size - 1]
-    context = 0
-    while context < world.coming.size - 1 and drawn >= world.coming[context]:
-        context += 1
-    return context
+    def pay(self, context: int, action: int, chance: Chance) -> float:
+        """±bound with the pair's mean."""
+        high = 0.5 + 0.5 * float(self.means[context, action]) / self.bound
+        return self.bound if chance.random() < high else -self.bound
 
-
-@verb
-def pay(world: KernelWorldState, context: int, action: int, chance: Chance) -> float:
-    """±bound with the pair's mean."""
-    high = 0.5 + 0.5 * float(world.means[context, action]) / world.bound
-    return world.bound if chance.random() < high else -world.bound
-
-
-@verb
-def settle(
-    world: KernelWorldState, context: int, action: int, reward: float
-) -> tuple[float, float, float]:
-    """The best mean in this context, the pair's mean, the reward."""
-    return world.best[context], world.means[context, action], reward
+    def settle(self, context: int, action: int, reward: float) -> tuple[float, float, float]:
+        """The best mean in this context, the pair's mean, the reward."""
+        return self.best[context], self.means[context, action], reward

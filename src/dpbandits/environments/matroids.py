@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, clear, join, verb
+from dpbandits.engine import Chance
 from dpbandits.environments.environment import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Matroid, MatroidBases
@@ -74,8 +74,8 @@ def _chances_of_being_chosen(matroid: Matroid) -> list[float]:
     size, state = matroid.size, matroid.state()
     rank = []
     for chosen in range(1 << size):
-        clear(state)
-        rank.append(sum(join(state, item) for item in range(size) if chosen >> item & 1))
+        state.clear()
+        rank.append(sum(state.join(item) for item in range(size) if chosen >> item & 1))
     orders = [math.factorial(k) * math.factorial(size - 1 - k) for k in range(size)]
     found = []
     for item in range(size):
@@ -131,37 +131,29 @@ class ItemsWorld(NamedTuple):
     paid: Array  # (rank,) the rewards of a basis
     all_paid: Array  # (items,) those of all items, for a policy that looks at all once
 
+    def offer(self, chance: Chance) -> None:
+        """No context."""
+
+    def pay(self, context: None, action: Items, chance: Chance) -> Rewards:
+        """Every item draws, chosen or not, so that all policies meet the same rewards."""
+        for item in range(self.means.size):
+            self.all_paid[item] = 1.0 if chance.random() < self.means[item] else 0.0
+        items = action[0]
+        if items.size != self.paid.size:
+            return (self.all_paid,)
+        for place in range(items.size):
+            self.paid[place] = self.all_paid[items[place]]
+        return (self.paid,)
+
+    def settle(self, context: None, action: Items, reward: Rewards) -> tuple[float, float, float]:
+        """The best return, the expected one of the basis, and what it paid."""
+        return settle_basis(self.means, self.best, self.paid.size, action, reward)
+
 
 def start_rewards(world: MatroidEnvironment) -> tuple[float, Array, Array]:
     """What the best basis pays, and room for the rewards of a basis and of all items."""
     matroid = world.item_matroid()
     return world.best_return(), np.zeros(matroid.rank), np.zeros(matroid.size)
-
-
-@verb
-def offer(world: ItemsWorld, chance: Chance) -> None:
-    """No context."""
-
-
-@verb
-def pay(world: ItemsWorld, context: None, action: Items, chance: Chance) -> Rewards:
-    """Every item draws, chosen or not, so that all policies meet the same rewards."""
-    for item in range(world.means.size):
-        world.all_paid[item] = 1.0 if chance.random() < world.means[item] else 0.0
-    items = action[0]
-    if items.size != world.paid.size:
-        return (world.all_paid,)
-    for place in range(items.size):
-        world.paid[place] = world.all_paid[items[place]]
-    return (world.paid,)
-
-
-@verb
-def settle(
-    world: ItemsWorld, context: None, action: Items, reward: Rewards
-) -> tuple[float, float, float]:
-    """The best return, the expected one of the basis, and what it paid."""
-    return settle_basis(world.means, world.best, world.paid.size, action, reward)
 
 
 @register_jitable(forceinline=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.environments.matroids import MatroidEnvironment, settle_basis, start_rewards
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import LinearMatroid
@@ -104,29 +104,21 @@ class RatingsWorld(NamedTuple):
     paid: Array  # (rank,) the rewards of a basis
     all_paid: Array  # (films,) those of all films, for a policy that looks at all once
 
+    def offer(self, chance: Chance) -> None:
+        """No context."""
 
-@verb
-def offer(world: RatingsWorld, chance: Chance) -> None:
-    """No context."""
+    def pay(self, context: None, action: Items, chance: Chance) -> Rewards:
+        """Draw a person; an unrated film pays 0."""
+        person = int(chance.random() * self.rated.shape[0])
+        items = action[0]
+        paid = self.paid if items.size == self.paid.size else self.all_paid
+        for place in range(items.size):
+            paid[place] = self.rated[person, items[place]]
+        return (paid,)
 
-
-@verb
-def pay(world: RatingsWorld, context: None, action: Items, chance: Chance) -> Rewards:
-    """Draw a person; an unrated film pays 0."""
-    person = int(chance.random() * world.rated.shape[0])
-    items = action[0]
-    paid = world.paid if items.size == world.paid.size else world.all_paid
-    for place in range(items.size):
-        paid[place] = world.rated[person, items[place]]
-    return (paid,)
-
-
-@verb
-def settle(
-    world: RatingsWorld, context: None, action: Items, reward: Rewards
-) -> tuple[float, float, float]:
-    """The best return, the expected one of the basis, and what it paid."""
-    return settle_basis(world.means, world.best, world.paid.size, action, reward)
+    def settle(self, context: None, action: Items, reward: Rewards) -> tuple[float, float, float]:
+        """The best return, the expected one of the basis, and what it paid."""
+        return settle_basis(self.means, self.best, self.paid.size, action, reward)
 
 
 def _layout(folder: Path) -> Layout:

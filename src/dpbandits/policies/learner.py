@@ -2,13 +2,12 @@
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dpbandits.engine import Streams, implementation, is_local, is_paused, steps_of, wrapped
+from dpbandits.engine import Streams, check_policy_verbs, decide, is_local, learn, pause_if_due, wrapped
 from dpbandits.engine.loop import compiled_for
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.privacy.budgets import Budget
@@ -17,21 +16,6 @@ from dpbandits.problems import Problem
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
-
-
-def _decide_plainly(release: Callable[..., None], select: Callable[..., Any]) -> Callable[..., Any]:
-    def decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
-        release(public, secret, noise)
-        return select(public, context, explore)
-
-    return decide
-
-
-def _observing(observe: Callable[..., None]) -> Callable[..., None]:
-    """Handing a generator to compiled code takes as long as all the rest, so it is left out."""
-    return lambda public, secret, context, action, reward, noise: observe(
-        public, secret, context, action, reward
-    )
 
 
 class Learner:
@@ -63,14 +47,16 @@ class Learner:
         self._ended: str | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
-        self._pauses = "next_pause" in public._fields
+        # Only a rehearsal of the local model draws when it learns: it is the person's own noise. Handing
+        # a generator to compiled code takes as long as all the rest.
+        self._reporting = streams.noise if is_local(type(public)) else None
+        check_policy_verbs(type(public))
         if compiled:
             code = compiled_for(public)
             self._decide = code.decide
-            self._learn = code.learn if is_local(type(public)) else _observing(code.observe)
+            self._learn = code.learn
         else:
-            steps = steps_of(type(public))
-            self._decide, self._learn = _decide_plainly(steps.release, steps.select), steps.learn
+            self._decide, self._learn = decide, learn
 
     def __repr__(self) -> str:
         return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds>"
@@ -113,10 +99,8 @@ class Learner:
             self._busy = "select"
             if self._open is not None:
                 self._close(self.problem.missing)
-            if self._pauses and is_paused(self._public, self._rounds):
-                pause = implementation("pause", type(self._public))
-                pause(self._public, self._secret, self._streams.noise)
             noise, explore = self._streams.noise, self._streams.explore
+            pause_if_due(self._public, self._secret, noise, self._rounds)
             chosen = self._decide(self._public, self._secret, context, noise, explore)
             action: Any = chosen[0].copy() if type(chosen) is tuple else int(chosen)
             self._open = (context, action)
@@ -188,5 +172,4 @@ class Learner:
             action, reward = wrapped(action), wrapped(reward)
         self._open = None
         self._rounds += 1
-        noise = self._streams.noise  # for a rehearsal of the local model, where it is the person's own
-        self._learn(self._public, self._secret, context, action, reward, noise)
+        self._learn(self._public, self._secret, context, action, reward, self._reporting)

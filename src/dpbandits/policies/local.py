@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from dpbandits.engine import Streams, implementation, is_paused, leaves
+from dpbandits.engine import Streams, check_policy_verbs, leaves, pause_if_due
 from dpbandits.engine.streams import Seed
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.policies import messages
@@ -47,7 +47,7 @@ class Server:
         self.guarantee: Guarantee = policy.guarantee(problem)
         self._public, self._secret = policy.begin(problem)
         self._streams = streams  # for pauses only
-        self._receive = implementation("receive", type(self._public))
+        check_policy_verbs(type(self._public))
         self._rounds = 0
         self._oldest = 0  # the oldest broadcast that may be answered
         self._tickets: set[str] = set()
@@ -55,7 +55,7 @@ class Server:
         self._busy = False
         self._lock = threading.Lock()
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
-        self._pause()
+        pause_if_due(self._public, self._secret, streams.noise, 0)
 
     def __repr__(self) -> str:
         return f"<Server {self.policy!r} on {self.problem!r}, {self.rounds} messages>"
@@ -93,8 +93,8 @@ class Server:
             if len(self._order) > self.window:
                 self._tickets.remove(self._order.popleft())
             self._rounds += 1
-            self._receive(self._public, content)
-            self._pause()
+            self._public.receive(content)
+            pause_if_due(self._public, self._secret, self._streams.noise, self._rounds)
             self._busy = False
 
     def _resume(self, broadcast: bytes) -> None:
@@ -102,11 +102,6 @@ class Server:
         messages.fill(self._public, record["public"])
         # Messages before it may have been counted: only those that answer it are new for sure.
         self._rounds = self._oldest = record["rounds"]
-
-    def _pause(self) -> None:
-        if is_paused(self._public, self._rounds):
-            pause = implementation("pause", type(self._public))
-            pause(self._public, self._secret, self._streams.noise)
 
     def _refuse_if_unfit(self) -> None:
         if self._busy:
@@ -181,9 +176,7 @@ class Person:
             if self._begun:
                 raise RoundError("this person has her action: report() its reward, or skip()")
             self._begun = True
-            action = implementation("select", type(self._public))(
-                self._public, context, self._streams.explore
-            )
+            action = self._public.select(context, self._streams.explore)
             if isinstance(action, np.integer):
                 action = int(action)
             elif isinstance(action, np.ndarray):
@@ -207,9 +200,7 @@ class Person:
             value = reward if missing else self.problem.reward(reward)
             self._sent = True  # before the draw: cut short or not, there is no second one
             context, action = self._open
-            content = implementation("report", type(self._public))(
-                self._public, context, action, value, self._streams.noise
-            )
+            content = self._public.report(context, action, value, self._streams.noise)
             # Unseeded, not from her own generators: what is sent must tell nothing about their state.
             size = _TICKET // 2
             ticket = self._streams.chance.bytes(size).hex() if self._seeded else secrets.token_hex(size)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Streams, implementation, is_paused
+from dpbandits.engine import Streams, pause_if_due
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.environments import Environment
 from dpbandits.policies import Policy
@@ -47,10 +47,7 @@ def play(
         if stop is not None and stop.is_set():
             return None
         began = time.thread_time()
-        if is_paused(public, done):
-            implementation("pause", type(public))(public, secret, streams.noise)
-            if is_paused(public, done):
-                raise RuntimeError(f"{type(policy).__name__}.pause must move next_pause past {done}")
+        pause_if_due(public, secret, streams.noise, done)
         code.run(public, secret, world, *streams, ledger, min(rounds, done + size))
         spent = time.thread_time() - began
         seconds += spent

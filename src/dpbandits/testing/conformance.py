@@ -283,11 +283,7 @@ def check_local(policy: Policy, world: Environment) -> None:
 
 def _offers(world: Environment) -> tuple[Any, ...]:
     """One offer of the world, as arguments of `select`."""
-    from dpbandits.engine import implementation
-
-    state = world.world()
-    context = implementation("offer", type(state))(state, Streams.of(0).chance)
-    return arguments(context)
+    return arguments(world.world().offer(Streams.of(0).chance))
 
 
 CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (

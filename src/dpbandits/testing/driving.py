@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits import engine
-from dpbandits.engine import Streams, bare, implementation, wrapped
+from dpbandits.engine import Streams, bare, wrapped
 from dpbandits.environments import Environment
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server
 from dpbandits.simulation.run import play
@@ -47,14 +47,13 @@ def drive(
     if isinstance(chance, np.random.SeedSequence):
         chance = Streams.of(chance).chance
     state = world.world() if state is None else state
-    offer, pay, settle = (implementation(verb, type(state)) for verb in ("offer", "pay", "settle"))
     actions, totals = [], [0.0, 0.0, 0.0]
     for _ in range(rounds):
-        context = offer(state, chance)
+        context = state.offer(chance)
         action = learner.select(*arguments(context))
-        reward = pay(state, context, wrapped(action), chance)
+        reward = state.pay(context, wrapped(action), chance)
         learner.update(action, bare(reward))
-        best, mean, income = settle(state, context, wrapped(action), reward)
+        best, mean, income = state.settle(context, wrapped(action), reward)
         totals = [totals[0] + (best - mean), totals[1] + income, totals[2] + best]
         actions.append(action if isinstance(action, int) else tuple(action))
     return Driven(actions, [float(total) for total in totals], state_bytes(learner))
@@ -68,13 +67,12 @@ def drive_apart(
     Only here do people share generators: a rehearsal draws all their noise from one.
     """
     problem, streams, state = world.problem(rounds), Streams.of(seed), world.world()
-    offer, pay = (implementation(verb, type(state)) for verb in ("offer", "pay"))
     server, chance, actions = Server(policy, problem, streams), Streams.of(seed).chance, []
     for _ in range(rounds):
         person = Person(policy, problem, server.broadcast(), streams, seeded=True)
-        context = offer(state, chance)
+        context = state.offer(chance)
         action = person.select(*arguments(context))
-        server.receive(person.report(pay(state, context, action, chance)))
+        server.receive(person.report(state.pay(context, action, chance)))
         actions.append(action if isinstance(action, int) else tuple(action))
     return actions
 

@@ -1,6 +1,5 @@
 """Linear worlds: Shariff & Sheffet's, and those in which private policies are likely to fail."""
 
-from dpbandits.environments.linear import paying as paying  # registers the verbs all of them share
 from dpbandits.environments.linear.disjoint_contexts import DisjointContexts
 from dpbandits.environments.linear.fixed_actions import FixedActions
 from dpbandits.environments.linear.sphere_contexts import SphereContexts

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.environments.linear.spheres import largest_mean
 from dpbandits.environments.linear.worlds import (
     Array,
     LinearEnvironment,
+    Pays,
     Shown,
     draw_direction,
     find_means,
@@ -52,26 +53,26 @@ class DisjointContexts(LinearEnvironment):
         return largest_mean(self.dim, self.arms)
 
 
-class DisjointWorld(NamedTuple):
-    """State of `DisjointContexts`."""
-
+class _Disjoint(NamedTuple):
     shown: Shown
     features: Array  # (K, d)
     context: Array  # (dim,)
 
 
-@verb
-def offer_disjoint(world: DisjointWorld, chance: Chance) -> tuple[Array]:
-    """The parameters in the first round; then one context, once in each arm's block."""
-    shown, context = world.shown, world.context
-    arms, dim = shown.means.size, context.size
-    if shown.rounds[0] == 0:
+class DisjointWorld(_Disjoint, Pays):
+    """State of `DisjointContexts`."""
+
+    def offer(self, chance: Chance) -> tuple[Array]:
+        """The parameters in the first round; then one context, once in each arm's block."""
+        shown, context = self.shown, self.context
+        arms, dim = shown.means.size, context.size
+        if shown.rounds[0] == 0:
+            for a in range(arms):
+                draw_direction(shown.theta[a * dim : (a + 1) * dim], chance)
+        shown.rounds[0] += 1
+        draw_direction(context, chance)
         for a in range(arms):
-            draw_direction(shown.theta[a * dim : (a + 1) * dim], chance)
-    shown.rounds[0] += 1
-    draw_direction(context, chance)
-    for a in range(arms):
-        for j in range(dim):
-            world.features[a, a * dim + j] = context[j]
-    find_means(shown, world.features)
-    return (world.features,)
+            for j in range(dim):
+                self.features[a, a * dim + j] = context[j]
+        find_means(shown, self.features)
+        return (self.features,)

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Streams, verb
+from dpbandits.engine import Chance, Streams
 from dpbandits.environments.linear.sphere_contexts import BEST, check_sphere
 from dpbandits.environments.linear.worlds import (
     SHORT,
     Array,
     LinearEnvironment,
+    Pays,
     Shown,
     dot,
     draw_direction,
@@ -82,25 +83,25 @@ class FixedActions(LinearEnvironment):
         return shown, features
 
 
-class FixedWorld(NamedTuple):
-    """State of `FixedActions` where each person brings the set."""
-
+class _Fixed(NamedTuple):
     shown: Shown
     features: Array  # (K, d)
 
 
-class PublicWorld(NamedTuple):
-    """State of `FixedActions` where it is declared."""
+class FixedWorld(_Fixed, Pays):
+    """State of `FixedActions` where each person brings the set."""
 
+    def offer(self, chance: Chance) -> tuple[Array]:
+        """The same set as ever."""
+        return (self.features,)
+
+
+class _Public(NamedTuple):
     shown: Shown
 
 
-@verb
-def offer_fixed(world: FixedWorld, chance: Chance) -> tuple[Array]:
-    """The same set as ever."""
-    return (world.features,)
+class PublicWorld(_Public, Pays):
+    """State of `FixedActions` where it is declared."""
 
-
-@verb
-def offer_public(world: PublicWorld, chance: Chance) -> None:
-    """Nothing: the set is declared."""
+    def offer(self, chance: Chance) -> None:
+        """Nothing: the set is declared."""

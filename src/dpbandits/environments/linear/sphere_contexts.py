@@ -9,12 +9,13 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.environments.linear.spheres import band_mass, band_mean
 from dpbandits.environments.linear.worlds import (
     SHORT,
     Array,
     LinearEnvironment,
+    Pays,
     Rewards,
     Shown,
     check_sizes,
@@ -85,9 +86,7 @@ class SphereContexts(LinearEnvironment):
         return (self.actions - 1) / self.actions * (BEST - others)
 
 
-class SphereWorld(NamedTuple):
-    """State of `SphereContexts`. The actions of several rounds are drawn at once, for speed."""
-
+class _Sphere(NamedTuple):
     shown: Shown
     low: float  # others pay at least this
     high: float  # and at most this
@@ -100,23 +99,25 @@ class SphereWorld(NamedTuple):
     next: NDArray[np.int64]  # (1,) the first that is still to be shown
 
 
-@verb
-def offer_sphere(world: SphereWorld, chance: Chance) -> tuple[Array]:
-    """θ* in the first round; then the next actions of the pool."""
-    shown, actions = world.shown, world.shown.means.size
-    if shown.rounds[0] == 0:
-        draw_direction(shown.theta, chance)
-        _aim_mirror(world.mirror, shown.theta)
-    shown.rounds[0] += 1
-    if world.next[0] == world.means.size:
-        _draw_means(world, chance)
-        _fill_pool(world, chance)
-        world.next[0] = 0
-    first = int(world.next[0])
-    world.next[0] = first + actions
-    for k in range(actions):
-        shown.means[k] = world.means[first + k]
-    return (world.pool[first : first + actions],)
+class SphereWorld(_Sphere, Pays):
+    """State of `SphereContexts`. The actions of several rounds are drawn at once, for speed."""
+
+    def offer(self, chance: Chance) -> tuple[Array]:
+        """θ* in the first round; then the next actions of the pool."""
+        shown, actions = self.shown, self.shown.means.size
+        if shown.rounds[0] == 0:
+            draw_direction(shown.theta, chance)
+            _aim_mirror(self.mirror, shown.theta)
+        shown.rounds[0] += 1
+        if self.next[0] == self.means.size:
+            _draw_means(self, chance)
+            _fill_pool(self, chance)
+            self.next[0] = 0
+        first = int(self.next[0])
+        self.next[0] = first + actions
+        for k in range(actions):
+            shown.means[k] = self.means[first + k]
+        return (self.pool[first : first + actions],)
 
 
 @register_jitable(forceinline=True)

@@ -9,12 +9,13 @@ import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.environments.linear.spheres import largest_mean
 from dpbandits.environments.linear.worlds import (
     SHORT,
     Array,
     LinearEnvironment,
+    Pays,
     Shown,
     check_sizes,
     draw_direction,
@@ -158,18 +159,30 @@ def _regret_near(dim: int, rank: int, actions: int, tilt: float) -> float:
     return float((means.max(axis=1) - means.mean(axis=1)).mean())
 
 
-class LowRankWorld(NamedTuple):
-    """State of `LowRankContexts`."""
-
+class _LowRank(NamedTuple):
     shown: Shown
     features: Array  # (K, d)
     frame: Array  # (rank, d) orthonormal rows
     within: Array  # (rank,) scratch: coordinates in the subspace
 
 
-class SwitchingWorld(NamedTuple):
-    """State of `SwitchingContexts`."""
+class LowRankWorld(_LowRank, Pays):
+    """State of `LowRankContexts`."""
 
+    def offer(self, chance: Chance) -> tuple[Array]:
+        """Subspace and θ* in the first round; then the actions."""
+        shown, within = self.shown, self.within
+        if shown.rounds[0] == 0:
+            draw_frame(self.frame, chance)
+            _draw_within(shown.theta, self.frame, within, chance)
+        shown.rounds[0] += 1
+        for k in range(shown.means.size):
+            _draw_within(self.features[k], self.frame, within, chance)
+        find_means(shown, self.features)
+        return (self.features,)
+
+
+class _Switching(NamedTuple):
     shown: Shown
     features: Array  # (K, d)
     frame: Array  # (d, d) orthonormal rows
@@ -178,9 +191,25 @@ class SwitchingWorld(NamedTuple):
     tilt: float
 
 
-class RotatingWorld(NamedTuple):
-    """State of `RotatingContexts`."""
+class SwitchingWorld(_Switching, Pays):
+    """State of `SwitchingContexts`."""
 
+    def offer(self, chance: Chance) -> tuple[Array]:
+        """Directions and θ* in the first round; then the actions."""
+        shown, dim = self.shown, self.within.size
+        if shown.rounds[0] == 0:
+            draw_frame(self.frame, chance)
+            draw_direction(shown.theta, chance)
+        half, late = dim // 2, shown.rounds[0] >= self.switch
+        first, end = (half, dim) if late else (0, half)
+        shown.rounds[0] += 1
+        for k in range(shown.means.size):
+            _draw_near(self.features[k], self.frame, first, end, self.tilt, self.within, chance)
+        find_means(shown, self.features)
+        return (self.features,)
+
+
+class _Rotating(NamedTuple):
     shown: Shown
     features: Array  # (K, d)
     frame: Array  # (d, d) orthonormal rows
@@ -188,6 +217,35 @@ class RotatingWorld(NamedTuple):
     within: Array  # (d,) scratch: coordinates in it
     turn: int
     tilt: float
+
+
+class RotatingWorld(_Rotating, Pays):
+    """State of `RotatingContexts`."""
+
+    def offer(self, chance: Chance) -> tuple[Array]:
+        """Directions and θ* in the first round; then the plane and the actions."""
+        shown, frame, turned = self.shown, self.frame, self.turned
+        dim = frame.shape[0]
+        if shown.rounds[0] == 0:
+            draw_frame(frame, chance)
+            draw_direction(shown.theta, chance)
+        way = (dim - 2) * min(1.0, shown.rounds[0] / self.turn)
+        leg = min(int(way), dim - 3)
+        angle = 0.5 * math.pi * (way - leg)
+        cosine, sine = math.cos(angle), math.sin(angle)
+        for j in range(dim):
+            for i in range(leg):
+                turned[i + 3, j] = frame[i, j]
+            for i in range(leg + 3, dim):
+                turned[i, j] = frame[i, j]
+            turned[0, j] = frame[leg + 1, j]
+            turned[1, j] = cosine * frame[leg, j] + sine * frame[leg + 2, j]
+            turned[2, j] = cosine * frame[leg + 2, j] - sine * frame[leg, j]
+        shown.rounds[0] += 1
+        for k in range(shown.means.size):
+            _draw_near(self.features[k], turned, 0, 2, self.tilt, self.within, chance)
+        find_means(shown, self.features)
+        return (self.features,)
 
 
 @register_jitable(forceinline=True)
@@ -223,60 +281,3 @@ def _draw_near(
         for i in range(within.size):
             total += within[i] * frame[i, j]
         vector[j] = total
-
-
-@verb
-def offer_low_rank(world: LowRankWorld, chance: Chance) -> tuple[Array]:
-    """Subspace and θ* in the first round; then the actions."""
-    shown, within = world.shown, world.within
-    if shown.rounds[0] == 0:
-        draw_frame(world.frame, chance)
-        _draw_within(shown.theta, world.frame, within, chance)
-    shown.rounds[0] += 1
-    for k in range(shown.means.size):
-        _draw_within(world.features[k], world.frame, within, chance)
-    find_means(shown, world.features)
-    return (world.features,)
-
-
-@verb
-def offer_switching(world: SwitchingWorld, chance: Chance) -> tuple[Array]:
-    """Directions and θ* in the first round; then the actions."""
-    shown, dim = world.shown, world.within.size
-    if shown.rounds[0] == 0:
-        draw_frame(world.frame, chance)
-        draw_direction(shown.theta, chance)
-    half, late = dim // 2, shown.rounds[0] >= world.switch
-    first, end = (half, dim) if late else (0, half)
-    shown.rounds[0] += 1
-    for k in range(shown.means.size):
-        _draw_near(world.features[k], world.frame, first, end, world.tilt, world.within, chance)
-    find_means(shown, world.features)
-    return (world.features,)
-
-
-@verb
-def offer_rotating(world: RotatingWorld, chance: Chance) -> tuple[Array]:
-    """Directions and θ* in the first round; then the plane and the actions."""
-    shown, frame, turned = world.shown, world.frame, world.turned
-    dim = frame.shape[0]
-    if shown.rounds[0] == 0:
-        draw_frame(frame, chance)
-        draw_direction(shown.theta, chance)
-    way = (dim - 2) * min(1.0, shown.rounds[0] / world.turn)
-    leg = min(int(way), dim - 3)
-    angle = 0.5 * math.pi * (way - leg)
-    cosine, sine = math.cos(angle), math.sin(angle)
-    for j in range(dim):
-        for i in range(leg):
-            turned[i + 3, j] = frame[i, j]
-        for i in range(leg + 3, dim):
-            turned[i, j] = frame[i, j]
-        turned[0, j] = frame[leg + 1, j]
-        turned[1, j] = cosine * frame[leg, j] + sine * frame[leg + 2, j]
-        turned[2, j] = cosine * frame[leg + 2, j] - sine * frame[leg, j]
-    shown.rounds[0] += 1
-    for k in range(shown.means.size):
-        _draw_near(world.features[k], turned, 0, 2, world.tilt, world.within, chance)
-    find_means(shown, world.features)
-    return (world.features,)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -30,6 +30,24 @@ class Shown(NamedTuple):
     theta: Array  # (d,) the unknown parameters θ*, drawn in the first round
     rounds: NDArray[np.int64]  # (1,) rounds offered so far
     gaussian: bool  # rewards are means plus N(0, 1), not ±1
+
+
+class Pays:
+    """The verbs that every linear world shares: each has a field `shown`."""
+
+    __slots__ = ()
+    shown: Shown
+
+    def pay(self, context: Any, action: int, chance: Chance) -> float:
+        """A sign with the action's mean, or the mean plus a Gaussian; one draw either way."""
+        mean: float = self.shown.means[action]
+        if self.shown.gaussian:
+            return mean + chance.standard_normal()
+        return 1.0 if 2.0 * chance.random() < 1.0 + mean else -1.0
+
+    def settle(self, context: Any, action: int, reward: float) -> tuple[float, float, float]:
+        """The best mean, the action's mean, the reward."""
+        return self.shown.best[0], self.shown.means[action], reward
 
 
 def start_shown(actions: int, dim: int, rewards: Rewards = "signs") -> Shown:

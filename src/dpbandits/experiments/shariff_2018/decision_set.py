@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.engine import Streams, implementation
+from dpbandits.engine import Streams
 from dpbandits.environments import SphereContexts
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.experiments.shariff_2018.setting import PAPER, Array
@@ -29,7 +29,7 @@ class DecisionSet(Figure):
     def _drawn(self) -> tuple[Array, Array, Array]:
         """Features, means and θ*."""
         world = self._WORLD.world()
-        (features,) = implementation("offer", type(world))(world, Streams.of(0).chance)
+        (features,) = world.offer(Streams.of(0).chance)
         return features, world.shown.means, world.shown.theta
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from numba.extending import register_jitable
 
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.arms.batched_index import ForgetfulIndex, Indexed, log_round, open_batch
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
@@ -15,14 +15,12 @@ from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
 class Public(Indexed):
     """As every batched index, with `forgets` set; size is h, half of N after the first batches."""
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Go on with the open batch; otherwise the arm of the largest index, until it has doubled."""
-    if public.clock[LENGTH] == 0:
-        arm = first_unplayed(public.plays)
-        open_batch(public, arm if arm >= 0 else _choose(public, explore))
-    return int(public.clock[ARM])
+    def select(self, context: None, explore: Chance) -> int:
+        """Go on with the open batch; otherwise the arm of the largest index, until it has doubled."""
+        if self.clock[LENGTH] == 0:
+            arm = first_unplayed(self.plays)
+            open_batch(self, arm if arm >= 0 else _choose(self, explore))
+        return int(self.clock[ARM])
 
 
 @register_jitable

@@ -13,7 +13,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Noise, verb
+from dpbandits.engine import Noise
 from dpbandits.policies.arms.episodes import (
     ARM,
     LENGTH,
@@ -46,18 +46,14 @@ class Indexed(NamedTuple):
     epsilon: float
     alpha: float
 
+    def release(self, secret: Buffers, noise: Noise) -> None:
+        """At the end of a batch, release it and restate its arm's mean."""
+        if episode_ended(self.clock):
+            _close(self, secret, noise)
 
-@verb
-def release(public: Indexed, secret: Buffers, noise: Noise) -> None:
-    """At the end of a batch, release it and restate its arm's mean."""
-    if episode_ended(public.clock):
-        _close(public, secret, noise)
-
-
-@verb
-def observe(public: Indexed, secret: Buffers, context: None, action: int, reward: float) -> None:
-    """Count the decision."""
-    count_decision(public.clock, secret, action, reward)
+    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
+        """Count the decision."""
+        count_decision(self.clock, secret, action, reward)
 
 
 @register_jitable

@@ -6,12 +6,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
+
+
+class Secret(NamedTuple):
+    """The last reward."""
+
+    reward: NDArray[np.float64]  # (1,)
 
 
 class Public(NamedTuple):
@@ -22,44 +28,32 @@ class Public(NamedTuple):
     wins: NDArray[np.float64]  # 1 + successes
     losses: NDArray[np.float64]  # 1 + failures
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """Hand the last reward over exactly: a draw of scale 0."""
+        if self.played[0] >= 0:
+            self.reward[0] = noise.normal(secret.reward[0], 0.0)
 
-class Secret(NamedTuple):
-    """The last reward."""
+    def select(self, context: None, explore: Chance) -> int:
+        """Count the last reward, tossing a coin for a fraction; then the largest posterior sample."""
+        arm = self.played[0]
+        if arm >= 0:
+            self.played[0] = -1
+            reward = self.reward[0]
+            if 0.0 < reward < 1.0:
+                reward = 1.0 if explore.random() < reward else 0.0
+            self.wins[arm] += reward
+            self.losses[arm] += 1.0 - reward
+        best, highest = 0, -1.0
+        for arm in range(self.wins.size):
+            value = beta_sample(self.wins[arm], self.losses[arm], explore)
+            if value > highest:
+                best, highest = arm, value
+        return best
 
-    reward: NDArray[np.float64]  # (1,)
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """Hand the last reward over exactly: a draw of scale 0."""
-    if public.played[0] >= 0:
-        public.reward[0] = noise.normal(secret.reward[0], 0.0)
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Count the last reward, tossing a coin for a fraction; then the largest posterior sample."""
-    arm = public.played[0]
-    if arm >= 0:
-        public.played[0] = -1
-        reward = public.reward[0]
-        if 0.0 < reward < 1.0:
-            reward = 1.0 if explore.random() < reward else 0.0
-        public.wins[arm] += reward
-        public.losses[arm] += 1.0 - reward
-    best, highest = 0, -1.0
-    for arm in range(public.wins.size):
-        value = beta_sample(public.wins[arm], public.losses[arm], explore)
-        if value > highest:
-            best, highest = arm, value
-    return best
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    """Keep the reward; a missing one is ½, a fair coin."""
-    public.played[0] = action
-    secret.reward[0] = centred(reward) + 0.5
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        """Keep the reward; a missing one is ½, a fair coin."""
+        self.played[0] = action
+        secret.reward[0] = centred(reward) + 0.5
 
 
 @dataclass(frozen=True, kw_only=True)

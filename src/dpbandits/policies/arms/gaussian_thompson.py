@@ -7,11 +7,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
+
+
+class Secret(NamedTuple):
+    """Sums of centred rewards, and the posterior means made of them."""
+
+    total: NDArray[np.float64]  # Σ (r − ½)
+    mean: NDArray[np.float64]  # μ̂_i
 
 
 class Public(NamedTuple):
@@ -26,52 +33,39 @@ class Public(NamedTuple):
     first_draw: int
     variance_scale: float
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """θ_i ~ N(μ̂_i, c / (n_i + 1)) for every arm, once the pre-pulls are over."""
+        if self.round[0] < self.first_draw:
+            return
+        for arm in range(self.counts.size):
+            self.sample[arm] = noise.normal(secret.mean[arm], self.scale[arm])
 
-class Secret(NamedTuple):
-    """Sums of centred rewards, and the posterior means made of them."""
+    def select(self, context: None, explore: Chance) -> int:
+        """The pre-pulls arm by arm, then the arm of the largest θ_i."""
+        if self.round[0] < self.first_draw:
+            return int(self.round[0]) // (self.first_draw // self.counts.size)
+        best = 0
+        highest = self.sample[0]
+        for arm in range(1, self.counts.size):
+            value = self.sample[arm]
+            if value > highest:
+                best, highest = arm, value
+        return best
 
-    total: NDArray[np.float64]  # Σ (r − ½)
-    mean: NDArray[np.float64]  # μ̂_i
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """θ_i ~ N(μ̂_i, c / (n_i + 1)) for every arm, once the pre-pulls are over."""
-    if public.round[0] < public.first_draw:
-        return
-    for arm in range(public.counts.size):
-        public.sample[arm] = noise.normal(secret.mean[arm], public.scale[arm])
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """The pre-pulls arm by arm, then the arm of the largest θ_i."""
-    if public.round[0] < public.first_draw:
-        return int(public.round[0]) // (public.first_draw // public.counts.size)
-    best = 0
-    highest = public.sample[0]
-    for arm in range(1, public.counts.size):
-        value = public.sample[arm]
-        if value > highest:
-            best, highest = arm, value
-    return best
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    """μ̂_i = Σ r / (n_i + 1), from centred sums so that a missing reward is the neutral ½."""
-    now = int(public.round[0]) + 1
-    count = int(public.counts[action]) + 1
-    drawn = now - max(int(public.since[action]), public.first_draw)
-    if count > 1 and drawn > 0:
-        public.spent[action] += drawn / (public.variance_scale * count)
-    total = float(secret.total[action]) + centred(reward)
-    secret.total[action] = total
-    secret.mean[action] = (total + 0.5 * count) / (count + 1)
-    public.counts[action] = count
-    public.scale[action] = math.sqrt(public.variance_scale / (count + 1))
-    public.since[action] = now
-    public.round[0] = now
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        """μ̂_i = Σ r / (n_i + 1), from centred sums so that a missing reward is the neutral ½."""
+        now = int(self.round[0]) + 1
+        count = int(self.counts[action]) + 1
+        drawn = now - max(int(self.since[action]), self.first_draw)
+        if count > 1 and drawn > 0:
+            self.spent[action] += drawn / (self.variance_scale * count)
+        total = float(secret.total[action]) + centred(reward)
+        secret.total[action] = total
+        secret.mean[action] = (total + 0.5 * count) / (count + 1)
+        self.counts[action] = count
+        self.scale[action] = math.sqrt(self.variance_scale / (count + 1))
+        self.since[action] = now
+        self.round[0] = now
 
 
 def begin(arms: int, prepulls: int, variance_scale: float) -> tuple[Public, Secret]:

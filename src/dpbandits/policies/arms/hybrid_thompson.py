@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.episodes import first_unplayed
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.policy import Policy
@@ -28,46 +28,40 @@ class Public(NamedTuple):
     optimism: NDArray[np.float64]  # n_i·υ_i/√(ln t)
     width: float  # 6√8/ε; 0 under Gaussian budgets
 
+    def release(self, secret: Leaves, noise: Noise) -> None:
+        """Insert the last reward into its arm's tree and restate that arm."""
+        arm = self.due[0]
+        if arm < 0:
+            return
+        self.due[0] = -1
+        release_leaf(self.tree, secret, arm, noise)
+        plays = self.plays[arm]
+        self.reward[arm] = self.tree.total[arm, 0] + 0.5 * plays
+        if self.tree.laplace:
+            self.optimism[arm] = self.width * math.sqrt(math.log(plays + 1.0))
+        else:
+            self.optimism[arm] = math.sqrt(2.0 * self.tree.variance[arm])
 
-@verb
-def release(public: Public, secret: Leaves, noise: Noise) -> None:
-    """Insert the last reward into its arm's tree and restate that arm."""
-    arm = public.due[0]
-    if arm < 0:
-        return
-    public.due[0] = -1
-    release_leaf(public.tree, secret, arm, noise)
-    plays = public.plays[arm]
-    public.reward[arm] = public.tree.total[arm, 0] + 0.5 * plays
-    if public.tree.laplace:
-        public.optimism[arm] = public.width * math.sqrt(math.log(plays + 1.0))
-    else:
-        public.optimism[arm] = math.sqrt(2.0 * public.tree.variance[arm])
+    def select(self, context: None, explore: Chance) -> int:
+        """Each arm once, then the largest sample of the optimistic posteriors."""
+        if self.round[0] < self.plays.size:
+            return first_unplayed(self.plays)
+        root = math.sqrt(math.log(self.round[0] + 1.0))
+        best, highest = 0, -1.0
+        for arm in range(self.plays.size):
+            plays = float(self.plays[arm])
+            wins = min(max(self.reward[arm] + root * self.optimism[arm], 0.0), plays)
+            value = beta_sample(wins + 1.0, plays - wins + 1.0, explore)
+            if value > highest:
+                best, highest = arm, value
+        return best
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Each arm once, then the largest sample of the optimistic posteriors."""
-    if public.round[0] < public.plays.size:
-        return first_unplayed(public.plays)
-    root = math.sqrt(math.log(public.round[0] + 1.0))
-    best, highest = 0, -1.0
-    for arm in range(public.plays.size):
-        plays = float(public.plays[arm])
-        wins = min(max(public.reward[arm] + root * public.optimism[arm], 0.0), plays)
-        value = beta_sample(wins + 1.0, plays - wins + 1.0, explore)
-        if value > highest:
-            best, highest = arm, value
-    return best
-
-
-@verb
-def observe(public: Public, secret: Leaves, context: None, action: int, reward: float) -> None:
-    """The reward is a leaf of its arm's tree."""
-    secret.open[action, 0] += centred(reward)
-    public.plays[action] += 1
-    public.due[0] = action
-    public.round[0] += 1
+    def observe(self, secret: Leaves, context: None, action: int, reward: float) -> None:
+        """The reward is a leaf of its arm's tree."""
+        secret.open[action, 0] += centred(reward)
+        self.plays[action] += 1
+        self.due[0] = action
+        self.round[0] += 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import kl_upper_from, negative_entropy
 from dpbandits.policies.arms.episodes import first_unplayed
@@ -20,6 +20,12 @@ from dpbandits.problems.arms import Arms, centred
 
 # Indices this near each other are computed, not compared by their divergences: they may be ties.
 _NEAR = 1e-8
+
+
+class Secret(NamedTuple):
+    """Sums of centred rewards."""
+
+    total: NDArray[np.float64]
 
 
 class Public(NamedTuple):
@@ -33,38 +39,26 @@ class Public(NamedTuple):
     score: NDArray[np.float64]  # the index, or −∞ where it is not the largest
     loglog: float
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """The mean of the arm played last, without noise."""
+        arm = self.played[0]
+        if arm >= 0:
+            mean = noise.normal(secret.total[arm], 0.0) / self.plays[arm] + 0.5
+            mean = min(max(mean, 0.0), 1.0)
+            self.mean[arm] = mean
+            self.entropy[arm] = negative_entropy(mean)
 
-class Secret(NamedTuple):
-    """Sums of centred rewards."""
+    def select(self, context: None, explore: Chance) -> int:
+        """Every arm once, then the arm of the largest index."""
+        arm = first_unplayed(self.plays)
+        return arm if arm >= 0 else _choose(self, explore)
 
-    total: NDArray[np.float64]
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """The mean of the arm played last, without noise."""
-    arm = public.played[0]
-    if arm >= 0:
-        mean = noise.normal(secret.total[arm], 0.0) / public.plays[arm] + 0.5
-        mean = min(max(mean, 0.0), 1.0)
-        public.mean[arm] = mean
-        public.entropy[arm] = negative_entropy(mean)
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Every arm once, then the arm of the largest index."""
-    arm = first_unplayed(public.plays)
-    return arm if arm >= 0 else _choose(public, explore)
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    """Add the reward to its arm's sum."""
-    public.rounds[0] += 1
-    public.played[0] = action
-    public.plays[action] += 1
-    secret.total[action] += centred(reward)
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        """Add the reward to its arm's sum."""
+        self.rounds[0] += 1
+        self.played[0] = action
+        self.plays[action] += 1
+        secret.total[action] += centred(reward)
 
 
 @register_jitable(forceinline=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.arms import lazy_ucb
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.policy import Policy
@@ -23,15 +23,13 @@ Counts = NDArray[np.int64]
 class Public(lazy_ucb.Public):
     """The batches of `LazyUCB`, released and observed as there."""
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Each arm once; then a fresh sample for every arm, free of charge, and the largest."""
-    done = int(public.round[0])
-    if done < public.plays.size:
-        return done
-    spread = 3.0 * math.log(done + 1.0)
-    return _largest_sample(public.plays, public.mean, public.tail, spread, explore)
+    def select(self, context: None, explore: Chance) -> int:
+        """Each arm once; then a fresh sample for every arm, free of charge, and the largest."""
+        done = int(self.round[0])
+        if done < self.plays.size:
+            return done
+        spread = 3.0 * math.log(done + 1.0)
+        return _largest_sample(self.plays, self.mean, self.tail, spread, explore)
 
 
 @register_jitable

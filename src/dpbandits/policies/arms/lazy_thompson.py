@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.episodes import first_unplayed
 from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
 from dpbandits.policies.arms.schedules import default_schedule
@@ -34,52 +34,46 @@ class Public(NamedTuple):
     growth: float
     unit_variance: float
 
+    def release(self, secret: Buffers, noise: Noise) -> None:
+        """Release the batch that is full, and restate its arm's posterior."""
+        arm = self.ended[0]
+        if arm < 0:
+            return
+        self.ended[0] = -1
+        length = self.length[arm]
+        self.plays[arm] += length
+        self.open[arm] = 0
+        self.length[arm] = max(self.first_batch, math.ceil(self.growth * self.plays[arm]))
+        before = self.batches.total[arm, 0]
+        release_batch(self.batches, secret, arm, noise)
+        known = self.estimates
+        update_estimate(known, self.batches, arm, self.plays[arm], length, before)
+        weight = known.weight[arm]
+        self.deviation[arm] = math.sqrt(
+            self.unit_variance / weight + known.variance[arm] / (weight * weight)
+        )
+        self.spread[arm] = known.tail[arm] * math.sqrt(known.draws[arm]) / weight
 
-@verb
-def release(public: Public, secret: Buffers, noise: Noise) -> None:
-    """Release the batch that is full, and restate its arm's posterior."""
-    arm = public.ended[0]
-    if arm < 0:
-        return
-    public.ended[0] = -1
-    length = public.length[arm]
-    public.plays[arm] += length
-    public.open[arm] = 0
-    public.length[arm] = max(public.first_batch, math.ceil(public.growth * public.plays[arm]))
-    before = public.batches.total[arm, 0]
-    release_batch(public.batches, secret, arm, noise)
-    known = public.estimates
-    update_estimate(known, public.batches, arm, public.plays[arm], length, before)
-    weight = known.weight[arm]
-    public.deviation[arm] = math.sqrt(
-        public.unit_variance / weight + known.variance[arm] / (weight * weight)
-    )
-    public.spread[arm] = known.tail[arm] * math.sqrt(known.draws[arm]) / weight
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """A fresh posterior sample for every arm, free of charge; the largest is played."""
-    best = first_unplayed(public.plays)
-    if best >= 0:
+    def select(self, context: None, explore: Chance) -> int:
+        """A fresh posterior sample for every arm, free of charge; the largest is played."""
+        best = first_unplayed(self.plays)
+        if best >= 0:
+            return best
+        highest = -math.inf
+        for arm in range(self.plays.size):
+            value = explore.normal(self.estimates.mean[arm], self.deviation[arm])
+            if self.spread[arm] > 0.0:
+                value += explore.laplace(0.0, self.spread[arm])
+            if value > highest:
+                best, highest = arm, value
         return best
-    highest = -math.inf
-    for arm in range(public.plays.size):
-        value = explore.normal(public.estimates.mean[arm], public.deviation[arm])
-        if public.spread[arm] > 0.0:
-            value += explore.laplace(0.0, public.spread[arm])
-        if value > highest:
-            best, highest = arm, value
-    return best
 
-
-@verb
-def observe(public: Public, secret: Buffers, context: None, action: int, reward: float) -> None:
-    """Fill the arm's open batch; full means so many decisions, with or without rewards."""
-    secret.open[action, 0] += centred(reward)
-    public.open[action] += 1
-    if public.open[action] == public.length[action]:
-        public.ended[0] = action
+    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
+        """Fill the arm's open batch; full means so many decisions, with or without rewards."""
+        secret.open[action, 0] += centred(reward)
+        self.open[action] += 1
+        if self.open[action] == self.length[action]:
+            self.ended[0] = action
 
 
 @dataclass(frozen=True, kw_only=True)

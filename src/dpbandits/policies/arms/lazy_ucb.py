@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
@@ -35,36 +35,30 @@ class Public(NamedTuple):
     score: Array  # the index
     noise_scale: float  # 1/ε
 
+    def release(self, secret: Buffers, noise: Noise) -> None:
+        """Release the batch that is full; it replaces what was known of its arm."""
+        if self.ended[0] >= 0:
+            _close(self, secret, noise)
 
-@verb
-def release(public: Public, secret: Buffers, noise: Noise) -> None:
-    """Release the batch that is full; it replaces what was known of its arm."""
-    if public.ended[0] >= 0:
-        _close(public, secret, noise)
+    def select(self, context: None, explore: Chance) -> int:
+        """Each arm once, then the largest index."""
+        done = int(self.round[0])
+        if done < self.plays.size:
+            return done
+        spread = 3.0 * math.log(done + 1.0)
+        radius = math.sqrt(spread)
+        for arm in range(self.plays.size):
+            bonus = radius * self.width[arm] + spread * self.tail[arm]
+            self.score[arm] = self.mean[arm] + bonus
+        return largest(self.score, explore)
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Each arm once, then the largest index."""
-    done = int(public.round[0])
-    if done < public.plays.size:
-        return done
-    spread = 3.0 * math.log(done + 1.0)
-    radius = math.sqrt(spread)
-    for arm in range(public.plays.size):
-        bonus = radius * public.width[arm] + spread * public.tail[arm]
-        public.score[arm] = public.mean[arm] + bonus
-    return largest(public.score, explore)
-
-
-@verb
-def observe(public: Public, secret: Buffers, context: None, action: int, reward: float) -> None:
-    """Fill the arm's open batch; full means so many decisions, with or without rewards."""
-    public.round[0] += 1
-    secret.open[action, 0] += centred(reward)
-    public.open[action] += 1
-    if public.open[action] == public.length[action]:
-        public.ended[0] = action
+    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
+        """Fill the arm's open batch; full means so many decisions, with or without rewards."""
+        self.round[0] += 1
+        secret.open[action, 0] += centred(reward)
+        self.open[action] += 1
+        if self.open[action] == self.length[action]:
+            self.ended[0] = action
 
 
 @register_jitable

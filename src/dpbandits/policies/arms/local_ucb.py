@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.randomized_response import debiased, heads, response_bias
 from dpbandits.mechanisms.rounding import rounded, rounding_step
@@ -41,45 +41,39 @@ class Public(NamedTuple):
     tail: float  # b: the tail of Laplace noise
     loglog: float
 
+    def select(self, context: None, explore: Chance) -> int:
+        """An arm nobody has reported on yet, then the largest index."""
+        level = math.log(self.round[0] + 1.0)
+        if self.loglog > 0.0:
+            level += self.loglog * math.log(max(level, 1.0))
+        radius, lift = self.spread * math.sqrt(level), self.tail * level
+        for arm in range(self.plays.size):
+            if self.plays[arm] == 0:
+                self.score[arm] = math.inf
+            else:
+                wide = float(self.width[arm])
+                self.score[arm] = self.mean[arm] + (radius + lift * wide) * wide
+        return largest(self.score, explore)
 
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """An arm nobody has reported on yet, then the largest index."""
-    level = math.log(public.round[0] + 1.0)
-    if public.loglog > 0.0:
-        level += public.loglog * math.log(max(level, 1.0))
-    radius, lift = public.spread * math.sqrt(level), public.tail * level
-    for arm in range(public.plays.size):
-        if public.plays[arm] == 0:
-            public.score[arm] = math.inf
-        else:
-            wide = float(public.width[arm])
-            public.score[arm] = public.mean[arm] + (radius + lift * wide) * wide
-    return largest(public.score, explore)
+    def report(self, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
+        """The arm, and a coin or a noisy number about its reward."""
+        value = centred(reward)
+        if self.kind == COIN:
+            return action, float(noise.binomial(1, heads(value, self.bias)))
+        if self.kind == LAPLACE:
+            return action, rounded(noise.laplace(value, self.scale), self.step)
+        return action, rounded(noise.normal(value, self.scale), self.step)
 
-
-@verb
-def report(public: Public, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
-    """The arm, and a coin or a noisy number about its reward."""
-    value = centred(reward)
-    if public.kind == COIN:
-        return action, float(noise.binomial(1, heads(value, public.bias)))
-    if public.kind == LAPLACE:
-        return action, rounded(noise.laplace(value, public.scale), public.step)
-    return action, rounded(noise.normal(value, public.scale), public.step)
-
-
-@verb
-def receive(public: Public, message: tuple[int, float]) -> None:
-    """Restate the mean of the arm it is about."""
-    arm, answer = message
-    if public.kind == COIN:
-        answer = debiased(answer, public.bias)
-    public.round[0] += 1
-    public.plays[arm] += 1
-    public.total[arm] += answer
-    public.mean[arm] = public.total[arm] / public.plays[arm] + 0.5
-    public.width[arm] = 1.0 / math.sqrt(public.plays[arm])
+    def receive(self, message: tuple[int, float]) -> None:
+        """Restate the mean of the arm it is about."""
+        arm, answer = message
+        if self.kind == COIN:
+            answer = debiased(answer, self.bias)
+        self.round[0] += 1
+        self.plays[arm] += 1
+        self.total[arm] += answer
+        self.mean[arm] = self.total[arm] / self.plays[arm] + 0.5
+        self.width[arm] = 1.0 / math.sqrt(self.plays[arm])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import (
     ARM,
@@ -44,30 +44,24 @@ class Public(NamedTuple):
     growth: float
     grace: float
 
+    def release(self, secret: Buffers, noise: Noise) -> None:
+        """At the end of a batch, release it and restate what is known of its arm."""
+        if episode_ended(self.clock):
+            _close(self, secret, noise)
 
-@verb
-def release(public: Public, secret: Buffers, noise: Noise) -> None:
-    """At the end of a batch, release it and restate what is known of its arm."""
-    if episode_ended(public.clock):
-        _close(public, secret, noise)
+    def select(self, context: None, explore: Chance) -> int:
+        """Go on with the open batch; otherwise the arm of the smallest index, for a new batch."""
+        if self.clock[LENGTH] == 0:
+            arm = first_unplayed(self.plays)
+            if arm < 0:
+                arm = _choose(self, explore)
+            length = max(self.first_batch, math.ceil(self.growth * self.plays[arm]))
+            open_episode(self.clock, arm, length)
+        return int(self.clock[ARM])
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Go on with the open batch; otherwise the arm of the smallest index, for a new batch."""
-    if public.clock[LENGTH] == 0:
-        arm = first_unplayed(public.plays)
-        if arm < 0:
-            arm = _choose(public, explore)
-        length = max(public.first_batch, math.ceil(public.growth * public.plays[arm]))
-        open_episode(public.clock, arm, length)
-    return int(public.clock[ARM])
-
-
-@verb
-def observe(public: Public, secret: Buffers, context: None, action: int, reward: float) -> None:
-    """Count the decision."""
-    count_decision(public.clock, secret, action, reward)
+    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
+        """Count the decision."""
+        count_decision(self.clock, secret, action, reward)
 
 
 @register_jitable

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from numba.extending import register_jitable
 
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.arms.batched_index import (
     CumulativeIndex,
     Indexed,
@@ -21,14 +21,12 @@ from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
 class Public(Indexed):
     """As every batched index; nothing is forgotten, so size is N."""
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Go on with the open batch; otherwise the arm of the largest index, for its next batch."""
-    if public.clock[LENGTH] == 0:
-        arm = first_unplayed(public.plays)
-        open_batch(public, arm if arm >= 0 else _choose(public, explore))
-    return int(public.clock[ARM])
+    def select(self, context: None, explore: Chance) -> int:
+        """Go on with the open batch; otherwise the arm of the largest index, for its next batch."""
+        if self.clock[LENGTH] == 0:
+            arm = first_unplayed(self.plays)
+            open_batch(self, arm if arm >= 0 else _choose(self, explore))
+        return int(self.clock[ARM])
 
 
 @register_jitable

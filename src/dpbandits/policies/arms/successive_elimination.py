@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
@@ -36,28 +36,22 @@ class Public(NamedTuple):
     noise_scale: float  # 1/ε
     epoch_scale: float
 
+    def release(self, secret: Buffers, noise: Noise) -> None:
+        """At the end of an epoch, release every active arm's mean and drop the arms that are worse."""
+        if self.left[0] == 0:
+            _close_epoch(self, secret, noise)
 
-@verb
-def release(public: Public, secret: Buffers, noise: Noise) -> None:
-    """At the end of an epoch, release every active arm's mean and drop the arms that are worse."""
-    if public.left[0] == 0:
-        _close_epoch(public, secret, noise)
+    def select(self, context: None, explore: Chance) -> int:
+        """The active arms in turn."""
+        return int(self.active[self.turn[0]])
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """The active arms in turn."""
-    return int(public.active[public.turn[0]])
-
-
-@verb
-def observe(public: Public, secret: Buffers, context: None, action: int, reward: float) -> None:
-    """Fill the arm's batch; once a single arm is left, nothing is kept any more."""
-    if public.left[0] > 0:
-        secret.open[action, 0] += centred(reward)
-        public.left[0] -= 1
-        turn = public.turn[0] + 1
-        public.turn[0] = turn if turn < public.alive[0] else 0
+    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
+        """Fill the arm's batch; once a single arm is left, nothing is kept any more."""
+        if self.left[0] > 0:
+            secret.open[action, 0] += centred(reward)
+            self.left[0] -= 1
+            turn = self.turn[0] + 1
+            self.turn[0] = turn if turn < self.alive[0] else 0
 
 
 @register_jitable

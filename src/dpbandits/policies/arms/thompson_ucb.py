@@ -8,13 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
 
 _UNLIMITED = 2**62
+
+
+class Secret(NamedTuple):
+    """Centred rewards of the open epoch, and the mean of the last full one."""
+
+    total: NDArray[np.float64]  # Σ (r − ½)
+    mean: NDArray[np.float64]  # μ̂_i
 
 
 class Public(NamedTuple):
@@ -30,59 +37,46 @@ class Public(NamedTuple):
     draws: int  # φ
     variance: float  # v
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """θ_i ~ N(μ̂_i, v/n_i) while draws are left in its epoch, the largest of them afterwards."""
+        if self.round[0] < self.open.size:
+            return
+        for arm in range(self.open.size):
+            if self.drawn[arm] < self.draws:
+                value = noise.normal(secret.mean[arm], self.scale[arm])
+                self.drawn[arm] += 1
+                self.sample[arm] = value
+                self.highest[arm] = max(self.highest[arm], value)
+            else:
+                self.sample[arm] = self.highest[arm]
 
-class Secret(NamedTuple):
-    """Centred rewards of the open epoch, and the mean of the last full one."""
+    def select(self, context: None, explore: Chance) -> int:
+        """Each arm once, then the arm of the largest θ_i."""
+        done = int(self.round[0])
+        if done < self.open.size:
+            return done
+        best = 0
+        highest = self.sample[0]
+        for arm in range(1, self.open.size):
+            value = self.sample[arm]
+            if value > highest:
+                best, highest = arm, value
+        return best
 
-    total: NDArray[np.float64]  # Σ (r − ½)
-    mean: NDArray[np.float64]  # μ̂_i
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """θ_i ~ N(μ̂_i, v/n_i) while draws are left in its epoch, the largest of them afterwards."""
-    if public.round[0] < public.open.size:
-        return
-    for arm in range(public.open.size):
-        if public.drawn[arm] < public.draws:
-            value = noise.normal(secret.mean[arm], public.scale[arm])
-            public.drawn[arm] += 1
-            public.sample[arm] = value
-            public.highest[arm] = max(public.highest[arm], value)
-        else:
-            public.sample[arm] = public.highest[arm]
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Each arm once, then the arm of the largest θ_i."""
-    done = int(public.round[0])
-    if done < public.open.size:
-        return done
-    best = 0
-    highest = public.sample[0]
-    for arm in range(1, public.open.size):
-        value = public.sample[arm]
-        if value > highest:
-            best, highest = arm, value
-    return best
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    """Fill the arm's open epoch; a full one replaces the one before, and has all its draws."""
-    public.round[0] += 1
-    secret.total[action] += centred(reward)
-    public.open[action] += 1
-    length = public.length[action]
-    if public.open[action] == length:
-        secret.mean[action] = secret.total[action] / length + 0.5
-        secret.total[action] = 0.0
-        public.open[action] = 0
-        public.length[action] = 2 * length
-        public.drawn[action] = 0
-        public.scale[action] = math.sqrt(public.variance / length)
-        public.highest[action] = -math.inf
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        """Fill the arm's open epoch; a full one replaces the one before, and has all its draws."""
+        self.round[0] += 1
+        secret.total[action] += centred(reward)
+        self.open[action] += 1
+        length = self.length[action]
+        if self.open[action] == length:
+            secret.mean[action] = secret.total[action] / length + 0.5
+            secret.total[action] = 0.0
+            self.open[action] = 0
+            self.length[action] = 2 * length
+            self.drawn[action] = 0
+            self.scale[action] = math.sqrt(self.variance / length)
+            self.highest[action] = -math.inf
 
 
 @dataclass(frozen=True, kw_only=True)

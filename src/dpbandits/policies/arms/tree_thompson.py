@@ -10,7 +10,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.splitting import split_budget
@@ -28,6 +28,13 @@ PHASE, LEFT, EACH, FIRST, DUE = 0, 1, 2, 3, 4
 GAP, PULLS, THOMPSON = 0, 1, 2
 
 
+class Secret(NamedTuple):
+    """Rewards of the gap phase, and of all that follows."""
+
+    batches: Buffers
+    leaves: Leaves
+
+
 class Public(NamedTuple):
     """The phases' schedule and what they released."""
 
@@ -40,58 +47,45 @@ class Public(NamedTuple):
     batch_unit: float  # m·Δ̂²
     pulls_unit: float  # Γ
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """End a phase that is over; in the last one, insert the last reward into its arm's tree."""
+        if self.clock[PHASE] != THOMPSON:
+            if self.clock[LEFT] == 0:
+                _end_phase(self, secret, noise)
+        elif self.clock[DUE] >= 0:
+            arm = self.clock[DUE]
+            self.clock[DUE] = -1
+            release_leaf(self.tree, secret.leaves, arm, noise)
+            self.reward[arm] = released_reward(self.tree, arm, float(self.plays[arm]))
 
-class Secret(NamedTuple):
-    """Rewards of the gap phase, and of all that follows."""
+    def select(self, context: None, explore: Chance) -> int:
+        """The arms in turn from a random one on, then the largest posterior sample."""
+        arms = self.plays.size
+        if self.clock[PHASE] != THOMPSON:
+            left, length = int(self.clock[LEFT]), int(self.clock[EACH]) * arms
+            if left == length:
+                self.clock[FIRST] = int(explore.random() * arms)
+            return (int(self.clock[FIRST]) + length - left) % arms
+        best, highest = 0, -1.0
+        for arm in range(arms):
+            reward = self.reward[arm]
+            value = beta_sample(reward + 1.0, self.plays[arm] - reward + 1.0, explore)
+            if value > highest:
+                best, highest = arm, value
+        return best
 
-    batches: Buffers
-    leaves: Leaves
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """End a phase that is over; in the last one, insert the last reward into its arm's tree."""
-    if public.clock[PHASE] != THOMPSON:
-        if public.clock[LEFT] == 0:
-            _end_phase(public, secret, noise)
-    elif public.clock[DUE] >= 0:
-        arm = public.clock[DUE]
-        public.clock[DUE] = -1
-        release_leaf(public.tree, secret.leaves, arm, noise)
-        public.reward[arm] = released_reward(public.tree, arm, float(public.plays[arm]))
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """The arms in turn from a random one on, then the largest posterior sample."""
-    arms = public.plays.size
-    if public.clock[PHASE] != THOMPSON:
-        left, length = int(public.clock[LEFT]), int(public.clock[EACH]) * arms
-        if left == length:
-            public.clock[FIRST] = int(explore.random() * arms)
-        return (int(public.clock[FIRST]) + length - left) % arms
-    best, highest = 0, -1.0
-    for arm in range(arms):
-        reward = public.reward[arm]
-        value = beta_sample(reward + 1.0, public.plays[arm] - reward + 1.0, explore)
-        if value > highest:
-            best, highest = arm, value
-    return best
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    """The reward belongs to the batch of the gap phase, or to the open leaf."""
-    phase = public.clock[PHASE]
-    if phase == THOMPSON:
-        public.clock[DUE] = action
-    else:
-        public.clock[LEFT] -= 1
-    if phase == GAP:
-        secret.batches.open[action, 0] += centred(reward)
-    else:
-        secret.leaves.open[action, 0] += centred(reward)
-        public.plays[action] += 1
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        """The reward belongs to the batch of the gap phase, or to the open leaf."""
+        phase = self.clock[PHASE]
+        if phase == THOMPSON:
+            self.clock[DUE] = action
+        else:
+            self.clock[LEFT] -= 1
+        if phase == GAP:
+            secret.batches.open[action, 0] += centred(reward)
+        else:
+            secret.leaves.open[action, 0] += centred(reward)
+            self.plays[action] += 1
 
 
 @register_jitable

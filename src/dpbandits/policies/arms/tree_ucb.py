@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import first_unplayed
 from dpbandits.policies.arms.splitting import split_budget
@@ -36,36 +36,30 @@ class Public(NamedTuple):
     bonus: float  # Γ
     chernoff: bool
 
+    def release(self, secret: Leaves, noise: Noise) -> None:
+        """Insert the last reward into its arm's tree and restate that arm."""
+        arm = self.due[0]
+        if arm >= 0:
+            release_leaf(self.tree, secret, arm, noise)
+            _restate(self, arm)
+            self.due[0] = -1
 
-@verb
-def release(public: Public, secret: Leaves, noise: Noise) -> None:
-    """Insert the last reward into its arm's tree and restate that arm."""
-    arm = public.due[0]
-    if arm >= 0:
-        release_leaf(public.tree, secret, arm, noise)
-        _restate(public, arm)
-        public.due[0] = -1
+    def select(self, context: None, explore: Chance) -> int:
+        """Each arm once, then the largest index."""
+        if self.round[0] < self.plays.size:
+            return first_unplayed(self.plays)
+        log = math.log(self.round[0] + 1.0)
+        root = math.sqrt(log)
+        for arm in range(self.score.size):
+            self.score[arm] = self.base[arm] + root * self.width[arm] + log * self.rate[arm]
+        return largest(self.score, explore)
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Each arm once, then the largest index."""
-    if public.round[0] < public.plays.size:
-        return first_unplayed(public.plays)
-    log = math.log(public.round[0] + 1.0)
-    root = math.sqrt(log)
-    for arm in range(public.score.size):
-        public.score[arm] = public.base[arm] + root * public.width[arm] + log * public.rate[arm]
-    return largest(public.score, explore)
-
-
-@verb
-def observe(public: Public, secret: Leaves, context: None, action: int, reward: float) -> None:
-    """The reward is a leaf of its arm's tree."""
-    secret.open[action, 0] += centred(reward)
-    public.plays[action] += 1
-    public.due[0] = action
-    public.round[0] += 1
+    def observe(self, secret: Leaves, context: None, action: int, reward: float) -> None:
+        """The reward is a leaf of its arm's tree."""
+        secret.open[action, 0] += centred(reward)
+        self.plays[action] += 1
+        self.due[0] = action
+        self.round[0] += 1
 
 
 @register_jitable(forceinline=True)

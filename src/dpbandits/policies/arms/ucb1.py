@@ -7,12 +7,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
+
+
+class Secret(NamedTuple):
+    """Sums of centred rewards."""
+
+    total: NDArray[np.float64]  # Σ (r − ½)
 
 
 class Public(NamedTuple):
@@ -25,42 +31,30 @@ class Public(NamedTuple):
     width: NDArray[np.float64]  # 1/√n_i
     score: NDArray[np.float64]  # the index
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """Restate the mean of the arm played last, exactly: a draw of scale 0."""
+        arm = self.played[0]
+        if arm >= 0:
+            total = noise.normal(secret.total[arm], 0.0)
+            self.mean[arm] = total / self.plays[arm] + 0.5
 
-class Secret(NamedTuple):
-    """Sums of centred rewards."""
+    def select(self, context: None, explore: Chance) -> int:
+        """Each arm once, then the largest index."""
+        done = int(self.round[0])
+        if done < self.plays.size:
+            return done
+        radius = math.sqrt(2.0 * math.log(done))
+        for arm in range(self.plays.size):
+            self.score[arm] = self.mean[arm] + radius * self.width[arm]
+        return largest(self.score, explore)
 
-    total: NDArray[np.float64]  # Σ (r − ½)
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """Restate the mean of the arm played last, exactly: a draw of scale 0."""
-    arm = public.played[0]
-    if arm >= 0:
-        total = noise.normal(secret.total[arm], 0.0)
-        public.mean[arm] = total / public.plays[arm] + 0.5
-
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Each arm once, then the largest index."""
-    done = int(public.round[0])
-    if done < public.plays.size:
-        return done
-    radius = math.sqrt(2.0 * math.log(done))
-    for arm in range(public.plays.size):
-        public.score[arm] = public.mean[arm] + radius * public.width[arm]
-    return largest(public.score, explore)
-
-
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    """Add the reward up; a missing one counts ½."""
-    public.round[0] += 1
-    public.played[0] = action
-    public.plays[action] += 1
-    public.width[action] = 1.0 / math.sqrt(public.plays[action])
-    secret.total[action] += centred(reward)
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        """Add the reward up; a missing one counts ½."""
+        self.round[0] += 1
+        self.played[0] = action
+        self.plays[action] += 1
+        self.width[action] = 1.0 / math.sqrt(self.plays[action])
+        secret.total[action] += centred(reward)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,17 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms
-
-
-class Public(NamedTuple):
-    """Nothing is learned; only decisions are counted."""
-
-    plays: NDArray[np.int64]  # decisions for each arm
 
 
 class Secret(NamedTuple):
@@ -25,21 +19,21 @@ class Secret(NamedTuple):
     nothing: NDArray[np.float64]  # (0,)
 
 
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """There is nothing to release."""
+class Public(NamedTuple):
+    """Nothing is learned; only decisions are counted."""
 
+    plays: NDArray[np.int64]  # decisions for each arm
 
-@verb
-def select(public: Public, context: None, explore: Chance) -> int:
-    """Any arm."""
-    return int(explore.random() * public.plays.size)
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """There is nothing to release."""
 
+    def select(self, context: None, explore: Chance) -> int:
+        """Any arm."""
+        return int(explore.random() * self.plays.size)
 
-@verb
-def observe(public: Public, secret: Secret, context: None, action: int, reward: float) -> None:
-    """Count the decision."""
-    public.plays[action] += 1
+    def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+        """Count the decision."""
+        self.plays[action] += 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.kernel.confidence import Widths, first_useful_horizon
 from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
@@ -19,6 +19,12 @@ from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, Gaussian
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+
+class Secret(NamedTuple):
+    """The open epoch."""
+
+    sums: Array  # Σ y of each pair
 
 
 class Public(NamedTuple):
@@ -39,40 +45,26 @@ class Public(NamedTuple):
     scale: float  # of the noise on Σ maps·y
     copies: bool
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """Nothing between the ends of epochs."""
 
-class Secret(NamedTuple):
-    """The open epoch."""
+    def select(self, context: int, explore: Chance) -> int:
+        """Any active action."""
+        return pick(self.table, context, explore)
 
-    sums: Array  # Σ y of each pair
+    def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:
+        """Add the reward to its pair's sum."""
+        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.widths.bound)
+        self.round[0] += 1
 
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """Nothing between the ends of epochs."""
-
-
-@verb
-def select(public: Public, context: int, explore: Chance) -> int:
-    """Any active action."""
-    return pick(public.table, context, explore)
-
-
-@verb
-def observe(public: Public, secret: Secret, context: int, action: int, reward: float) -> None:
-    """Add the reward to its pair's sum."""
-    secret.sums[context * public.table.shape[1] + action] += bounded(reward, public.widths.bound)
-    public.round[0] += 1
-
-
-@verb
-def pause(public: Public, secret: Secret, noise: Any) -> None:
-    """Release the epoch's sum, eliminate, open the next epoch."""
-    if public.epoch[0] > 0:
-        # Not by BLAS: the location must not depend on the number of its threads.
-        location = np.einsum("wm,w->m", public.maps, secret.sums)
-        eliminate(public, noise.normal(location, public.scale))
-        secret.sums[:] = 0.0
-    open_epoch(public, noise)
+    def pause(self, secret: Secret, noise: Any) -> None:
+        """Release the epoch's sum, eliminate, open the next epoch."""
+        if self.epoch[0] > 0:
+            # Not by BLAS: the location must not depend on the number of its threads.
+            location = np.einsum("wm,w->m", self.maps, secret.sums)
+            eliminate(self, noise.normal(location, self.scale))
+            secret.sums[:] = 0.0
+        open_epoch(self, noise)
 
 
 def eliminate(public: Any, released: Array) -> None:

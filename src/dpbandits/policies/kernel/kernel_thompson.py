@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
 from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
 from dpbandits.policies.policy import Policy
@@ -30,6 +30,12 @@ class Posterior(NamedTuple):
     growth: float
 
 
+class Secret(NamedTuple):
+    """The open epoch."""
+
+    sums: Array  # Σ y of each pair
+
+
 class Public(NamedTuple):
     """The table to choose from until the epoch ends, and what it was made of."""
 
@@ -41,39 +47,25 @@ class Public(NamedTuple):
     features: Features
     scale: float  # of the noise
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """Nothing between the ends of epochs."""
 
-class Secret(NamedTuple):
-    """The open epoch."""
+    def select(self, context: int, explore: Chance) -> int:
+        """An action from the table."""
+        return pick(self.table, context, explore)
 
-    sums: Array  # Σ y of each pair
+    def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:
+        """Add the reward to its pair's sum."""
+        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.posterior.bound)
+        self.round[0] += 1
 
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """Nothing between the ends of epochs."""
-
-
-@verb
-def select(public: Public, context: int, explore: Chance) -> int:
-    """An action from the table."""
-    return pick(public.table, context, explore)
-
-
-@verb
-def observe(public: Public, secret: Secret, context: int, action: int, reward: float) -> None:
-    """Add the reward to its pair's sum."""
-    secret.sums[context * public.table.shape[1] + action] += bounded(reward, public.posterior.bound)
-    public.round[0] += 1
-
-
-@verb
-def pause(public: Public, secret: Secret, noise: Any) -> None:
-    """Release Σφy, update the posterior, draw the next table."""
-    # Not by BLAS: the location must not depend on the number of its threads.
-    location = np.einsum("wm,w->m", public.features.rows, secret.sums)
-    released = noise.normal(location, public.scale)
-    secret.sums[:] = 0.0
-    end_epoch(public, released, public.scale**2, known_shares(public), noise)
+    def pause(self, secret: Secret, noise: Any) -> None:
+        """Release Σφy, update the posterior, draw the next table."""
+        # Not by BLAS: the location must not depend on the number of its threads.
+        location = np.einsum("wm,w->m", self.features.rows, secret.sums)
+        released = noise.normal(location, self.scale)
+        secret.sums[:] = 0.0
+        end_epoch(self, released, self.scale**2, known_shares(self), noise)
 
 
 def known_shares(public: Any) -> Array:

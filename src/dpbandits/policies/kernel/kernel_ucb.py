@@ -8,12 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.kernel.epochs import Array
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+
+class Secret(NamedTuple):
+    """Nothing is hidden."""
+
+    nothing: Array  # (0,)
 
 
 class Public(NamedTuple):
@@ -33,67 +39,55 @@ class Public(NamedTuple):
     width: float
     delay: float
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """There is nothing to release."""
 
-class Secret(NamedTuple):
-    """Nothing is hidden."""
+    def select(self, context: int, explore: Chance) -> int:
+        """The largest upper confidence bound; of equal ones any."""
+        first = context * self.actions
+        best, highest, ties = 0, -math.inf, 1.0
+        level = math.sqrt(math.log(self.round[0] + 2.0))
+        for action in range(self.actions):
+            spread = math.sqrt(max(float(self.variance[first + action]), 0.0))
+            index = float(self.mean[first + action]) + self.width * level * spread
+            if index > highest:
+                best, highest, ties = action, index, 1.0
+            elif index == highest:
+                ties += 1.0
+                if explore.random() * ties < 1.0:
+                    best = action
+        return best
 
-    nothing: Array  # (0,)
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """There is nothing to release."""
-
-
-@verb
-def select(public: Public, context: int, explore: Chance) -> int:
-    """The largest upper confidence bound; of equal ones any."""
-    first = context * public.actions
-    best, highest, ties = 0, -math.inf, 1.0
-    level = math.sqrt(math.log(public.round[0] + 2.0))
-    for action in range(public.actions):
-        spread = math.sqrt(max(float(public.variance[first + action]), 0.0))
-        index = float(public.mean[first + action]) + public.width * level * spread
-        if index > highest:
-            best, highest, ties = action, index, 1.0
-        elif index == highest:
-            ties += 1.0
-            if explore.random() * ties < 1.0:
-                best = action
-    return best
-
-
-@verb
-def observe(public: Public, secret: Secret, context: int, action: int, reward: float) -> None:
-    """Count the reward; update the posterior once enough of them wait at this pair."""
-    public.round[0] += 1
-    pair = context * public.actions + action
-    if reward == reward:
-        public.waiting[pair, 0] += 1.0
-        public.waiting[pair, 1] += bounded(reward, public.bound)
-    count = float(public.waiting[pair, 0])
-    if count < 1.0 or count < public.delay * public.seen[pair]:
-        return
-    size = public.moved.size
-    surprise = float(public.waiting[pair, 1]) / count - float(public.mean[pair])
-    scale = public.noise / count + float(public.variance[pair])
-    for row in range(size):
-        value = 0.0
-        for axis in range(size):
-            value += public.inverse[row, axis] * public.features.rows[pair, axis]
-        public.moved[row] = value
-    for row in range(size):
-        for axis in range(size):
-            public.inverse[row, axis] -= public.moved[row] * public.moved[axis] / scale
-    for other in range(public.mean.size):
-        shared = 0.0
-        for axis in range(size):
-            shared += public.features.rows[other, axis] * public.moved[axis]
-        public.mean[other] += shared * surprise / scale
-        public.variance[other] -= shared * shared / scale
-    public.seen[pair] += int(count)
-    public.waiting[pair, 0] = 0.0
-    public.waiting[pair, 1] = 0.0
+    def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:
+        """Count the reward; update the posterior once enough of them wait at this pair."""
+        self.round[0] += 1
+        pair = context * self.actions + action
+        if reward == reward:
+            self.waiting[pair, 0] += 1.0
+            self.waiting[pair, 1] += bounded(reward, self.bound)
+        count = float(self.waiting[pair, 0])
+        if count < 1.0 or count < self.delay * self.seen[pair]:
+            return
+        size = self.moved.size
+        surprise = float(self.waiting[pair, 1]) / count - float(self.mean[pair])
+        scale = self.noise / count + float(self.variance[pair])
+        for row in range(size):
+            value = 0.0
+            for axis in range(size):
+                value += self.inverse[row, axis] * self.features.rows[pair, axis]
+            self.moved[row] = value
+        for row in range(size):
+            for axis in range(size):
+                self.inverse[row, axis] -= self.moved[row] * self.moved[axis] / scale
+        for other in range(self.mean.size):
+            shared = 0.0
+            for axis in range(size):
+                shared += self.features.rows[other, axis] * self.moved[axis]
+            self.mean[other] += shared * surprise / scale
+            self.variance[other] -= shared * shared / scale
+        self.seen[pair] += int(count)
+        self.waiting[pair, 0] = 0.0
+        self.waiting[pair, 1] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

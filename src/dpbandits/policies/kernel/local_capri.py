@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.kernel.capri import Capri, eliminate, open_epoch
@@ -40,44 +40,36 @@ class Public(NamedTuple):
     message: Array  # scratch of `report`
     step: float  # to which its numbers are rounded
 
+    def select(self, context: int, explore: Chance) -> int:
+        """Any active action."""
+        return pick(self.table, context, explore)
 
-@verb
-def select(public: Public, context: int, explore: Chance) -> int:
-    """Any active action."""
-    return pick(public.table, context, explore)
+    def report(self, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
+        """u·y/reach with noise in every coordinate; the action is not part of it."""
+        pair = context * self.table.shape[1] + action
+        square = 0.0
+        for axis in range(self.message.size):
+            square += self.maps[pair, axis] * self.maps[pair, axis]  # ** is not the same bits compiled
+        # The map is the server's: whatever it says, what she adds has norm 1 at most.
+        value = bounded(reward, self.widths.bound) / max(1.0, math.sqrt(square))
+        for axis in range(self.message.size):
+            drawn = noise.normal(value * self.maps[pair, axis], self.scale)
+            self.message[axis] = rounded(drawn, self.step)
+        return (self.message,)
 
+    def receive(self, message: tuple[Array]) -> None:
+        """Add it up."""
+        (vector,) = message
+        self.round[0] += 1
+        for axis in range(self.total.size):
+            self.total[axis] += vector[axis]
 
-@verb
-def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
-    """u·y/reach with noise in every coordinate; the action is not part of it."""
-    pair = context * public.table.shape[1] + action
-    square = 0.0
-    for axis in range(public.message.size):
-        square += public.maps[pair, axis] * public.maps[pair, axis]  # ** is not the same bits compiled
-    # The map is the server's: whatever it says, what she adds has norm 1 at most.
-    value = bounded(reward, public.widths.bound) / max(1.0, math.sqrt(square))
-    for axis in range(public.message.size):
-        drawn = noise.normal(value * public.maps[pair, axis], public.scale)
-        public.message[axis] = rounded(drawn, public.step)
-    return (public.message,)
-
-
-@verb
-def receive(public: Public, message: tuple[Array]) -> None:
-    """Add it up."""
-    (vector,) = message
-    public.round[0] += 1
-    for axis in range(public.total.size):
-        public.total[axis] += vector[axis]
-
-
-@verb
-def pause(public: Public, secret: NoSecret, noise: Any) -> None:
-    """Eliminate by the sum of all messages, open the next epoch."""
-    if public.epoch[0] > 0:
-        eliminate(public, public.total)
-        public.total[:] = 0.0
-    open_epoch(public, noise)
+    def pause(self, secret: NoSecret, noise: Any) -> None:
+        """Eliminate by the sum of all messages, open the next epoch."""
+        if self.epoch[0] > 0:
+            eliminate(self, self.total)
+            self.total[:] = 0.0
+        open_epoch(self, noise)
 
 
 @dataclass(frozen=True, kw_only=True)

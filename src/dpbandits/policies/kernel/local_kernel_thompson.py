@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
@@ -32,39 +32,31 @@ class Public(NamedTuple):
     message: Array  # scratch of `report`
     step: float  # to which its numbers are rounded
 
+    def select(self, context: int, explore: Chance) -> int:
+        """An action from the table."""
+        return pick(self.table, context, explore)
 
-@verb
-def select(public: Public, context: int, explore: Chance) -> int:
-    """An action from the table."""
-    return pick(public.table, context, explore)
+    def report(self, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
+        """φy with noise in every coordinate; the action is not part of it."""
+        pair = context * self.table.shape[1] + action
+        value = bounded(reward, self.posterior.bound)
+        for axis in range(self.message.size):
+            drawn = noise.normal(value * self.features.rows[pair, axis], self.scale)
+            self.message[axis] = rounded(drawn, self.step)
+        return (self.message,)
 
+    def receive(self, message: tuple[Array]) -> None:
+        """Add it up."""
+        (vector,) = message
+        self.round[0] += 1
+        for axis in range(self.total.size):
+            self.total[axis] += vector[axis]
 
-@verb
-def report(public: Public, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
-    """φy with noise in every coordinate; the action is not part of it."""
-    pair = context * public.table.shape[1] + action
-    value = bounded(reward, public.posterior.bound)
-    for axis in range(public.message.size):
-        drawn = noise.normal(value * public.features.rows[pair, axis], public.scale)
-        public.message[axis] = rounded(drawn, public.step)
-    return (public.message,)
-
-
-@verb
-def receive(public: Public, message: tuple[Array]) -> None:
-    """Add it up."""
-    (vector,) = message
-    public.round[0] += 1
-    for axis in range(public.total.size):
-        public.total[axis] += vector[axis]
-
-
-@verb
-def pause(public: Public, secret: NoSecret, noise: Any) -> None:
-    """The posterior of all messages, and the next table."""
-    variance = int(public.length[0]) * public.scale**2
-    end_epoch(public, public.total.copy(), variance, known_shares(public), noise)
-    public.total[:] = 0.0
+    def pause(self, secret: NoSecret, noise: Any) -> None:
+        """The posterior of all messages, and the next table."""
+        variance = int(self.length[0]) * self.scale**2
+        end_epoch(self, self.total.copy(), variance, known_shares(self), noise)
+        self.total[:] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -19,22 +19,16 @@ class Public(NamedTuple):
     round: NDArray[np.int64]  # (1,)
     actions: int
 
+    def release(self, secret: NoSecret, noise: Noise) -> None:
+        """There is nothing to release."""
 
-@verb
-def release(public: Public, secret: NoSecret, noise: Noise) -> None:
-    """There is nothing to release."""
+    def select(self, context: int, explore: Chance) -> int:
+        """Any action."""
+        return int(explore.random() * self.actions)
 
-
-@verb
-def select(public: Public, context: int, explore: Chance) -> int:
-    """Any action."""
-    return int(explore.random() * public.actions)
-
-
-@verb
-def observe(public: Public, secret: NoSecret, context: int, action: int, reward: float) -> None:
-    """Count the decision."""
-    public.round[0] += 1
+    def observe(self, secret: NoSecret, context: int, action: int, reward: float) -> None:
+        """Count the decision."""
+        self.round[0] += 1
 
 
 @dataclass(frozen=True, kw_only=True)

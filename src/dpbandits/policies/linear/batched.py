@@ -26,7 +26,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Noise, verb
+from dpbandits.engine import Noise
 from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
@@ -40,6 +40,13 @@ Array = NDArray[np.float64]
 ROUND, END = 0, 1
 # s_G² μ² and s_U² μ² for contexts of one's own; s_U² μ² for a public decision set.
 GRAM_VARIANCE, MOMENT_VARIANCE, REWARD_VARIANCE = 2.25, 4.5, 4.0
+
+
+class Rows(NamedTuple):
+    """The open batch, and room for one row."""
+
+    buffers: Buffers
+    row: Array
 
 
 class Batched(NamedTuple):
@@ -64,12 +71,10 @@ class Batched(NamedTuple):
     max_reward: float
     settings: Array  # the policy's own
 
-
-class Rows(NamedTuple):
-    """The open batch, and room for one row."""
-
-    buffers: Buffers
-    row: Array
+    def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
+        """Add the person's row to the open batch and count the round."""
+        _add_row(self, secret, context, action, reward)
+        self.clock[ROUND] += 1
 
 
 @register_jitable(forceinline=True)
@@ -92,13 +97,6 @@ def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
     done = float(public.clock[ROUND])
     length = max(float(public.first_batch), min(public.growth * done, public.pace * math.sqrt(done)))
     public.clock[END] += int(length)
-
-
-@verb
-def observe(public: Batched, secret: Rows, context: Any, action: int, reward: float) -> None:
-    """Add the person's row to the open batch and count the round."""
-    _add_row(public, secret, context, action, reward)
-    public.clock[ROUND] += 1
 
 
 @register_jitable(forceinline=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import operator_norm
 from dpbandits.policies.linear.algebra import eigen
 from dpbandits.policies.linear.batched import (
@@ -25,21 +25,17 @@ from dpbandits.problems.linear import LinearContexts, LinearProblem
 class Public(Batched):
     """As for all batched policies; `settings` holds v and E‖Z‖; `values` the posterior's scales."""
 
+    def release(self, secret: Rows, noise: Noise) -> None:
+        """At the end of a batch, release it and restate the posterior."""
+        if batch_ended(self):
+            close_batch(self, secret, noise)
+            _restate(self)
 
-@verb
-def release(public: Public, secret: Rows, noise: Noise) -> None:
-    """At the end of a batch, release it and restate the posterior."""
-    if batch_ended(public):
-        close_batch(public, secret, noise)
-        _restate(public)
-
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """Uniform in the first batch; then the largest reward under a fresh draw from the posterior."""
-    if context is None:
-        return _choose(public, public.actions, explore)
-    return _choose(public, context[0], explore)
+    def select(self, context: Any, explore: Chance) -> int:
+        """Uniform in the first batch; then the largest reward under a fresh draw from the posterior."""
+        if context is None:
+            return _choose(self, self.actions, explore)
+        return _choose(self, context[0], explore)
 
 
 @register_jitable(forceinline=True)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import operator_norm
 from dpbandits.policies.linear.batched import (
     Batched,
@@ -24,23 +24,19 @@ from dpbandits.problems.linear import LinearContexts, LinearProblem
 class Public(Batched):
     """As for all batched policies; `settings` holds σ, S, α, E‖Z‖ and the shift."""
 
+    def release(self, secret: Rows, noise: Noise) -> None:
+        """At the end of a batch, release it and restate the confidence set."""
+        if batch_ended(self):
+            close_batch(self, secret, noise)
+            done, released = float(self.clock[0]), float(self.batches.released[0])
+            gram_noise, moment_noise = noise_variance(self)
+            restate(self, self.vectors, done, released, gram_noise, moment_noise)
 
-@verb
-def release(public: Public, secret: Rows, noise: Noise) -> None:
-    """At the end of a batch, release it and restate the confidence set."""
-    if batch_ended(public):
-        close_batch(public, secret, noise)
-        done, released = float(public.clock[0]), float(public.batches.released[0])
-        gram_noise, moment_noise = noise_variance(public)
-        restate(public, public.vectors, done, released, gram_noise, moment_noise)
-
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest upper bound; before the first release all actions of one length are alike."""
-    if context is None:
-        return _choose(public, public.actions, explore)
-    return _choose(public, context[0], explore)
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest upper bound; before the first release all actions of one length are alike."""
+        if context is None:
+            return _choose(self, self.actions, explore)
+        return _choose(self, context[0], explore)
 
 
 @register_jitable(forceinline=True)

@@ -8,7 +8,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack_pair
 from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.choosing import most_promising
@@ -21,6 +21,13 @@ from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.factorized import Factorized, FactorizedSecret, release_factorized, start_factorized
 
 Array = NDArray[np.float64]
+
+
+class Secret(NamedTuple):
+    """The exact sums, and room for one row."""
+
+    sums: FactorizedSecret
+    row: Array
 
 
 class Public(NamedTuple):
@@ -38,35 +45,22 @@ class Public(NamedTuple):
     max_reward: float
     settings: Array
 
+    def release(self, secret: Secret, noise: Noise) -> None:
+        """Release the last round's row and restate the confidence set."""
+        if self.round[0] > self.sums.released[0]:
+            release_factorized(self.sums, secret.sums, noise)
+            _restate(self)
 
-class Secret(NamedTuple):
-    """The exact sums, and room for one row."""
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest upper confidence bound."""
+        width, reach = self.width[RADIUS], self.width[REACH]
+        return most_promising(context[0], self.mean, self.shape, width, reach, self.mean, explore)
 
-    sums: FactorizedSecret
-    row: Array
-
-
-@verb
-def release(public: Public, secret: Secret, noise: Noise) -> None:
-    """Release the last round's row and restate the confidence set."""
-    if public.round[0] > public.sums.released[0]:
-        release_factorized(public.sums, secret.sums, noise)
-        _restate(public)
-
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest upper confidence bound."""
-    width, reach = public.width[RADIUS], public.width[REACH]
-    return most_promising(context[0], public.mean, public.shape, width, reach, public.mean, explore)
-
-
-@verb
-def observe(public: Public, secret: Secret, context: Any, action: int, reward: float) -> None:
-    """Put the person's row into the open sum and count the round."""
-    value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
-    add_row(secret.sums.open, secret.row, value, secret.row)
-    public.round[0] += 1
+    def observe(self, secret: Secret, context: Any, action: int, reward: float) -> None:
+        """Put the person's row into the open sum and count the round."""
+        value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.max_reward, GRID)
+        add_row(secret.sums.open, secret.row, value, secret.row)
+        self.round[0] += 1
 
 
 @register_jitable

@@ -7,7 +7,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Noise, NoSecret, verb
+from dpbandits.engine import Noise, NoSecret
 from dpbandits.policies.linear.algebra import multiply, norm_bound
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.rows import FINE, grid_row
@@ -33,20 +33,16 @@ class LeastSquares(NamedTuple):
     max_reward: float
     settings: Array  # the policy's own
 
+    def release(self, secret: NoSecret, noise: Noise) -> None:
+        """Nothing is hidden, so nothing needs a release."""
 
-@verb
-def release(public: LeastSquares, secret: NoSecret, noise: Noise) -> None:
-    """Nothing is hidden, so nothing needs a release."""
-
-
-@verb
-def observe(public: LeastSquares, secret: NoSecret, context: Any, action: int, reward: float) -> None:
-    """Sherman & Morrison's update of V⁻¹."""
-    if context is None:
-        _add(public, public.actions, action, reward)
-    else:
-        _add(public, context[0], action, reward)
-    public.round[0] += 1
+    def observe(self, secret: NoSecret, context: Any, action: int, reward: float) -> None:
+        """Sherman & Morrison's update of V⁻¹."""
+        if context is None:
+            _add(self, self.actions, action, reward)
+        else:
+            _add(self, context[0], action, reward)
+        self.round[0] += 1
 
 
 @register_jitable(forceinline=True)

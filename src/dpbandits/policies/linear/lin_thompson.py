@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.linear.algebra import cholesky, sample
 from dpbandits.policies.linear.choosing import most_rewarding
 from dpbandits.policies.linear.least_squares import LeastSquares, start_least_squares
@@ -18,15 +18,13 @@ from dpbandits.problems.linear import LinearProblem
 class Public(LeastSquares):
     """As for all least squares; `settings` holds v."""
 
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest reward under a draw from the posterior."""
-    cholesky(public.shape, 0.0, public.lower, public.mean)
-    sample(public.mean, public.lower, public.settings[0], public.draw, explore)
-    if context is None:
-        return most_rewarding(public.actions, public.draw[0], explore)
-    return most_rewarding(context[0], public.draw[0], explore)
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest reward under a draw from the posterior."""
+        cholesky(self.shape, 0.0, self.lower, self.mean)
+        sample(self.mean, self.lower, self.settings[0], self.draw, explore)
+        if context is None:
+            return most_rewarding(self.actions, self.draw[0], explore)
+        return most_rewarding(context[0], self.draw[0], explore)
 
 
 @dataclass(frozen=True, kw_only=True)

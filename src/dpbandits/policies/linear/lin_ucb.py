@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import ConfidentPolicy
 from dpbandits.policies.linear.least_squares import LeastSquares, start_least_squares
@@ -20,13 +20,11 @@ from dpbandits.problems.linear import LinearProblem
 class Public(LeastSquares):
     """As for all least squares; `settings` holds σ, S√ρ and α."""
 
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest upper confidence bound."""
-    if context is None:
-        return _choose(public, public.actions, explore)
-    return _choose(public, context[0], explore)
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest upper confidence bound."""
+        if context is None:
+            return _choose(self, self.actions, explore)
+        return _choose(self, context[0], explore)
 
 
 @register_jitable(forceinline=True)

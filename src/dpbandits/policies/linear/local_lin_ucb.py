@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
@@ -47,51 +47,45 @@ class Public(NamedTuple):
     scale: float  # 1/μ
     step: float  # to which numbers are rounded
 
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest upper confidence bound."""
+        width, reach = self.width[RADIUS], self.width[REACH]
+        return most_promising(context[0], self.mean, self.shape, width, reach, self.mean, explore)
 
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest upper confidence bound."""
-    width, reach = public.width[RADIUS], public.width[REACH]
-    return most_promising(context[0], public.mean, public.shape, width, reach, public.mean, explore)
+    def report(self, context: Any, action: int, reward: float, noise: Noise) -> tuple[Array]:
+        """Her row as zzᵀ and zw, every number with noise; nothing of it is put anywhere before."""
+        features, size = context[0], self.mean.size
+        factor = 0.0 if reward != reward else shrinkage(features, action, self.max_norm)
+        value = 0.0
+        if factor != 0.0:
+            inside = min(max(reward, -self.max_reward), self.max_reward)
+            value = on_grid(inside / self.max_reward, GRID)
+        place = 0
+        for i in range(size):
+            one = _entry(features, action, i, factor)
+            for j in range(i, size):
+                wide = self.scale * (_VECTOR if i == j else _OFF)
+                drawn = noise.normal(one * _entry(features, action, j, factor), wide)
+                self.outbox[place] = rounded(drawn, self.step)
+                place += 1
+        for i in range(size):
+            one = _entry(features, action, i, factor)
+            drawn = noise.normal(one * value, self.scale * _VECTOR)
+            self.outbox[place + i] = rounded(drawn, self.step)
+        return (self.outbox,)
 
-
-@verb
-def report(public: Public, context: Any, action: int, reward: float, noise: Noise) -> tuple[Array]:
-    """Her row as zzᵀ and zw, every number with noise; nothing of it is put anywhere before."""
-    features, size = context[0], public.mean.size
-    factor = 0.0 if reward != reward else shrinkage(features, action, public.max_norm)
-    value = 0.0
-    if factor != 0.0:
-        inside = min(max(reward, -public.max_reward), public.max_reward)
-        value = on_grid(inside / public.max_reward, GRID)
-    place = 0
-    for i in range(size):
-        one = _entry(features, action, i, factor)
-        for j in range(i, size):
-            wide = public.scale * (_VECTOR if i == j else _OFF)
-            drawn = noise.normal(one * _entry(features, action, j, factor), wide)
-            public.outbox[place] = rounded(drawn, public.step)
-            place += 1
-    for i in range(size):
-        one = _entry(features, action, i, factor)
-        drawn = noise.normal(one * value, public.scale * _VECTOR)
-        public.outbox[place + i] = rounded(drawn, public.step)
-    return (public.outbox,)
+    def receive(self, message: tuple[Array]) -> None:
+        """Add it up and restate the confidence set."""
+        self.round[0] += 1
+        for place in range(self.total.size):
+            self.total[place] += message[0][place]
+        _restate(self)
 
 
 @register_jitable(forceinline=True)
 def _entry(features: Any, action: int, axis: int, factor: float) -> float:
     """An entry of z; a row that is not used is 0 whatever its features are."""
     return 0.0 if factor == 0.0 else on_grid(features[action, axis] * factor, GRID)
-
-
-@verb
-def receive(public: Public, message: tuple[Array]) -> None:
-    """Add it up and restate the confidence set."""
-    public.round[0] += 1
-    for place in range(public.total.size):
-        public.total[place] += message[0][place]
-    _restate(public)
 
 
 @register_jitable

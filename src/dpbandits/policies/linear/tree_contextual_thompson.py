@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.linear.choosing import most_rewarding
 from dpbandits.policies.linear.tree_contextual_ucb import Contextual, TreeContextual
 
@@ -12,19 +12,17 @@ from dpbandits.policies.linear.tree_contextual_ucb import Contextual, TreeContex
 class Public(Contextual):
     """Of `TreeContextualThompson`; `lower` holds the inverse of Ã's Cholesky factor."""
 
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest reward under a draw from N(μ̂, α² Ã⁻¹)."""
-    size = public.mean.size
-    for i in range(size):
-        public.draw[1, i] = explore.standard_normal()
-    for i in range(size):
-        value = 0.0
-        for k in range(i, size):
-            value += public.lower[k, i] * public.draw[1, k]
-        public.draw[0, i] = public.mean[i] + public.settings[0] * value
-    return most_rewarding(context[0], public.draw[0], explore)
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest reward under a draw from N(μ̂, α² Ã⁻¹)."""
+        size = self.mean.size
+        for i in range(size):
+            self.draw[1, i] = explore.standard_normal()
+        for i in range(size):
+            value = 0.0
+            for k in range(i, size):
+                value += self.lower[k, i] * self.draw[1, k]
+            self.draw[0, i] = self.mean[i] + self.settings[0] * value
+        return most_rewarding(context[0], self.draw[0], explore)
 
 
 @dataclass(frozen=True, kw_only=True)

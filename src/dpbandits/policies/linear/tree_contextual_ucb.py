@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import pair_size, pair_widths
 from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
 from dpbandits.policies.linear.confidence import REACH
@@ -31,23 +31,19 @@ from dpbandits.sums.binary_tree import start_tree
 class Contextual(TreeState):
     """`settings` holds their α; V⁻¹ is the identity while the noisy matrix is not positive."""
 
+    def release(self, secret: TreeRows, noise: Noise) -> None:
+        """Release the last round's leaf and restate the regression."""
+        if leaf_waits(self):
+            close_leaf(self, secret, noise)
+            _restate(self)
+
 
 class Public(Contextual):
     """Of `TreeContextualUCB`."""
 
-
-@verb
-def release(public: Contextual, secret: TreeRows, noise: Noise) -> None:
-    """Release the last round's leaf and restate the regression."""
-    if leaf_waits(public):
-        close_leaf(public, secret, noise)
-        _restate(public)
-
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """The largest upper bound."""
-    return choose(public, context[0], public.settings[0], explore)
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest upper bound."""
+        return choose(self, context[0], self.settings[0], explore)
 
 
 @register_jitable(forceinline=True)

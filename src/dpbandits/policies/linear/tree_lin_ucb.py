@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, known_axes, verb
+from dpbandits.engine import Chance, Noise, known_axes
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.mechanisms.gram import add_square, augmented_widths, pair_size, triangle_size
 from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof
@@ -41,43 +41,39 @@ _ROW = 2.0
 class Gaussian(TreeState):
     """`regularizers` holds the shift, ρ_min, ρ_max, γ; `settings` σ, S and ln(2/α)."""
 
+    def release(self, secret: TreeRows, noise: Noise) -> None:
+        """Release the last round's leaf and restate the confidence set."""
+        if leaf_waits(self):
+            close_leaf(self, secret, noise)
+            _restate(self)
+
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest upper confidence bound."""
+        return choose(self, context[0], self.width[RADIUS], explore)
+
 
 class Wishart(TreeState):
     """The same, with degrees of freedom and L̃ at the end of `settings`."""
 
+    def release(self, secret: TreeRows, noise: Noise) -> None:
+        """The same with a Wishart matrix for the node's noise."""
+        if leaf_waits(self):
+            _close_wishart(self, secret, noise)
+            _restate(self)
 
-@verb
-def release_gaussian(public: Gaussian, secret: TreeRows, noise: Noise) -> None:
-    """Release the last round's leaf and restate the confidence set."""
-    if leaf_waits(public):
-        close_leaf(public, secret, noise)
-        _restate(public)
+    def select(self, context: Any, explore: Chance) -> int:
+        """The largest upper confidence bound."""
+        return choose(self, context[0], self.width[RADIUS], explore)
 
-
-@verb
-def release_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
-    """The same with a Wishart matrix for the node's noise."""
-    if leaf_waits(public):
-        _close_wishart(public, secret, noise)
-        _restate(public)
-
-
-@verb
-def select(public: Gaussian | Wishart, context: Any, explore: Chance) -> int:
-    """The largest upper confidence bound."""
-    return choose(public, context[0], public.width[RADIUS], explore)
-
-
-@verb
-def observe(public: Wishart, secret: TreeRows, context: Any, action: int, reward: float) -> None:
-    """Put the outer product of (z, w) into the open leaf and count the round."""
-    size = secret.row.size - 1
-    value = grid_row(
-        secret.row[:size], context[0], action, reward, public.max_norm, public.max_reward, GRID
-    )
-    secret.row[size] = value
-    add_square(secret.leaves.open[0], secret.row, secret.axes)
-    public.clock[ROUND] += 1
+    def observe(self, secret: TreeRows, context: Any, action: int, reward: float) -> None:
+        """Put the outer product of (z, w) into the open leaf and count the round."""
+        size = secret.row.size - 1
+        value = grid_row(
+            secret.row[:size], context[0], action, reward, self.max_norm, self.max_reward, GRID
+        )
+        secret.row[size] = value
+        add_square(secret.leaves.open[0], secret.row, secret.axes)
+        self.clock[ROUND] += 1
 
 
 @register_jitable(forceinline=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, known_axes, verb
+from dpbandits.engine import Chance, Noise, known_axes
 from dpbandits.mechanisms.gram import add_row, unpack_pair
 from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import REACH
@@ -20,6 +20,15 @@ from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf
 
 Array = NDArray[np.float64]
 ROUND, LEAVES = 0, 1
+
+
+class TreeRows(NamedTuple):
+    """The exact sums of the nodes, and room for one row and one matrix."""
+
+    leaves: Leaves
+    row: Array  # (r,)
+    axes: Array  # that its size is known to compiled code
+    matrix: Array  # (r, r) scratch, where noise is a matrix
 
 
 class TreeState(NamedTuple):
@@ -40,22 +49,11 @@ class TreeState(NamedTuple):
     max_reward: float
     settings: Array  # the policy's own
 
-
-class TreeRows(NamedTuple):
-    """The exact sums of the nodes, and room for one row and one matrix."""
-
-    leaves: Leaves
-    row: Array  # (r,)
-    axes: Array  # that its size is known to compiled code
-    matrix: Array  # (r, r) scratch, where noise is a matrix
-
-
-@verb
-def observe(public: TreeState, secret: TreeRows, context: Any, action: int, reward: float) -> None:
-    """Put the person's row into the open leaf and count the round."""
-    value = grid_row(secret.row, context[0], action, reward, public.max_norm, public.max_reward, GRID)
-    add_row(secret.leaves.open[0], secret.row, value, secret.axes)
-    public.clock[ROUND] += 1
+    def observe(self, secret: TreeRows, context: Any, action: int, reward: float) -> None:
+        """Put the person's row into the open leaf and count the round."""
+        value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.max_reward, GRID)
+        add_row(secret.leaves.open[0], secret.row, value, secret.axes)
+        self.clock[ROUND] += 1
 
 
 @register_jitable(forceinline=True)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.policies.linear.choosing import any_action
 from dpbandits.policies.linear.protection import no_guarantee
 from dpbandits.policies.policy import Policy
@@ -20,23 +20,17 @@ class Public(NamedTuple):
 
     actions: NDArray[np.float64]
 
+    def release(self, secret: NoSecret, noise: Noise) -> None:
+        """There is nothing to release."""
 
-@verb
-def release(public: Public, secret: NoSecret, noise: Noise) -> None:
-    """There is nothing to release."""
+    def select(self, context: Any, explore: Chance) -> int:
+        """Any action."""
+        if context is None:
+            return any_action(self.actions, explore)
+        return any_action(context[0], explore)
 
-
-@verb
-def select(public: Public, context: Any, explore: Chance) -> int:
-    """Any action."""
-    if context is None:
-        return any_action(public.actions, explore)
-    return any_action(context[0], explore)
-
-
-@verb
-def observe(public: Public, secret: NoSecret, context: Any, action: int, reward: float) -> None:
-    """Learns nothing."""
+    def observe(self, secret: NoSecret, context: Any, action: int, reward: float) -> None:
+        """Learns nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

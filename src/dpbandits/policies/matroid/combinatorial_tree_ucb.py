@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
@@ -39,41 +39,35 @@ class Public(NamedTuple):
     score: Array
     printed: float  # 12 K/ε where the printed room for noise is left, 0 otherwise
 
+    def release(self, secret: Leaves, noise: Noise) -> None:
+        """Insert the last rewards into their items' trees and restate these items."""
+        if self.round[0] > 0:
+            for item in self.greedy.basis:
+                release_leaf(self.tree, secret, item, noise)
+                _restate(self, item)
 
-@verb
-def release(public: Public, secret: Leaves, noise: Noise) -> None:
-    """Insert the last rewards into their items' trees and restate these items."""
-    if public.round[0] > 0:
-        for item in public.greedy.basis:
-            release_leaf(public.tree, secret, item, noise)
-            _restate(public, item)
+    def select(self, context: None, explore: Chance) -> Items:
+        """The basis of the largest total index."""
+        done = int(self.round[0])
+        if done == 0:
+            shuffle(self.greedy, explore)
+            return (self.greedy.basis,)
+        log = math.log(done + 1.0)
+        root, cube = math.sqrt(log), log * log * log
+        for item in range(self.score.size):
+            bonus = root * self.width[item] + cube * self.rate[item]
+            self.score[item] = self.base[item] + bonus
+        improve(self.greedy, self.score)
+        return (self.greedy.basis,)
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """The basis of the largest total index."""
-    done = int(public.round[0])
-    if done == 0:
-        shuffle(public.greedy, explore)
-        return (public.greedy.basis,)
-    log = math.log(done + 1.0)
-    root, cube = math.sqrt(log), log * log * log
-    for item in range(public.score.size):
-        bonus = root * public.width[item] + cube * public.rate[item]
-        public.score[item] = public.base[item] + bonus
-    improve(public.greedy, public.score)
-    return (public.greedy.basis,)
-
-
-@verb
-def observe(public: Public, secret: Leaves, context: None, action: Items, reward: Rewards) -> None:
-    """Each reward is a leaf of its item's tree."""
-    public.round[0] += 1
-    items, rewards = action[0], reward[0]
-    for place in range(items.size):
-        item = items[place]
-        secret.open[item, 0] += centred(rewards[place])
-        public.plays[item] += 1
+    def observe(self, secret: Leaves, context: None, action: Items, reward: Rewards) -> None:
+        """Each reward is a leaf of its item's tree."""
+        self.round[0] += 1
+        items, rewards = action[0], reward[0]
+        for place in range(items.size):
+            item = items[place]
+            secret.open[item, 0] += centred(rewards[place])
+            self.plays[item] += 1
 
 
 @register_jitable(forceinline=True)

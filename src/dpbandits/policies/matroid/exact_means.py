@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Noise, verb
+from dpbandits.engine import Noise
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
@@ -18,6 +18,12 @@ from dpbandits.problems.matroids.greedy import Greedy, start_greedy
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+class Totals(NamedTuple):
+    """Sums of centred rewards."""
+
+    total: Array
 
 
 class ExactMeans(NamedTuple):
@@ -31,31 +37,21 @@ class ExactMeans(NamedTuple):
     score: Array  # the index
     option: float  # whatever the policy adds to it
 
+    def release(self, secret: Totals, noise: Noise) -> None:
+        """Restate the means of the items played last, exactly: draws of scale 0."""
+        if self.round[0] > 0:
+            for item in self.greedy.basis:
+                self.mean[item] = noise.normal(secret.total[item], 0.0) / self.plays[item] + 0.5
 
-class Totals(NamedTuple):
-    """Sums of centred rewards."""
-
-    total: Array
-
-
-@verb
-def release(public: ExactMeans, secret: Totals, noise: Noise) -> None:
-    """Restate the means of the items played last, exactly: draws of scale 0."""
-    if public.round[0] > 0:
-        for item in public.greedy.basis:
-            public.mean[item] = noise.normal(secret.total[item], 0.0) / public.plays[item] + 0.5
-
-
-@verb
-def observe(public: ExactMeans, secret: Totals, context: None, action: Items, reward: Rewards) -> None:
-    """Add the rewards up; a missing one counts ½."""
-    public.round[0] += 1
-    items, rewards = action[0], reward[0]
-    for place in range(items.size):
-        item = items[place]
-        public.plays[item] += 1
-        public.width[item] = 1.0 / math.sqrt(public.plays[item])
-        secret.total[item] += centred(rewards[place])
+    def observe(self, secret: Totals, context: None, action: Items, reward: Rewards) -> None:
+        """Add the rewards up; a missing one counts ½."""
+        self.round[0] += 1
+        items, rewards = action[0], reward[0]
+        for place in range(items.size):
+            item = items[place]
+            self.plays[item] += 1
+            self.width[item] = 1.0 / math.sqrt(self.plays[item])
+            secret.total[item] += centred(rewards[place])
 
 
 @dataclass(frozen=True, kw_only=True)

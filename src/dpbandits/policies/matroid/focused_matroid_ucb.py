@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
@@ -46,33 +46,27 @@ class Public(NamedTuple):
     growth: float
     caution: float
 
+    def release(self, secret: Buffers, noise: Noise) -> None:
+        """Release the batches that are full and restate their items."""
+        if self.full[0] > 0:
+            _close(self, secret, noise)
 
-@verb
-def release(public: Public, secret: Buffers, noise: Noise) -> None:
-    """Release the batches that are full and restate their items."""
-    if public.full[0] > 0:
-        _close(public, secret, noise)
+    def select(self, context: None, explore: Chance) -> Items:
+        """Go on with the basis in play until a release, or until t has grown by 3 %."""
+        if self.round[0] >= self.until[0]:
+            _choose(self, explore)
+        return (self.played.basis,)
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """Go on with the basis in play until a release, or until t has grown by 3 %."""
-    if public.round[0] >= public.until[0]:
-        _choose(public, explore)
-    return (public.played.basis,)
-
-
-@verb
-def observe(public: Public, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
-    """Feed the first m items of the basis; the others' rewards are not read."""
-    public.round[0] += 1
-    items, rewards = action[0], reward[0]
-    for place in range(public.fed):
-        item = items[place]
-        secret.open[item, 0] += centred(rewards[place])
-        public.open[item] += 1
-        if public.open[item] == public.length[item]:
-            public.full[0] += 1
+    def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+        """Feed the first m items of the basis; the others' rewards are not read."""
+        self.round[0] += 1
+        items, rewards = action[0], reward[0]
+        for place in range(self.fed):
+            item = items[place]
+            secret.open[item, 0] += centred(rewards[place])
+            self.open[item] += 1
+            if self.open[item] == self.length[item]:
+                self.full[0] += 1
 
 
 @register_jitable

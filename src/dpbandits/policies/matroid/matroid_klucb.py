@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.arms.divergences import kl_upper
 from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
 from dpbandits.problems.matroids.bases import Items
@@ -15,23 +15,21 @@ from dpbandits.problems.matroids.greedy import improve, shuffle
 class Public(ExactMeans):
     """Exact means."""
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """The basis of the largest total index."""
-    done = int(public.round[0])
-    if done == 0:
-        shuffle(public.greedy, explore)
-        return (public.greedy.basis,)
-    level = math.log(done + 1.0)
-    level = max(level + public.option * math.log(level), 0.0)
-    for item in range(public.score.size):
-        public.score[item] = math.inf
-        if public.plays[item] > 0:
-            mean = min(max(public.mean[item], 0.0), 1.0)
-            public.score[item] = kl_upper(mean, level / public.plays[item])
-    improve(public.greedy, public.score)
-    return (public.greedy.basis,)
+    def select(self, context: None, explore: Chance) -> Items:
+        """The basis of the largest total index."""
+        done = int(self.round[0])
+        if done == 0:
+            shuffle(self.greedy, explore)
+            return (self.greedy.basis,)
+        level = math.log(done + 1.0)
+        level = max(level + self.option * math.log(level), 0.0)
+        for item in range(self.score.size):
+            self.score[item] = math.inf
+            if self.plays[item] > 0:
+                mean = min(max(self.mean[item], 0.0), 1.0)
+                self.score[item] = kl_upper(mean, level / self.plays[item])
+        improve(self.greedy, self.score)
+        return (self.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpbandits import checks
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
 from dpbandits.problems.matroids.bases import Items
@@ -15,23 +15,21 @@ from dpbandits.problems.matroids.greedy import rebuild, shuffle
 class Public(ExactMeans):
     """Exact means; the option is 1 for Beta posteriors, 0 for Gaussian ones."""
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """The basis of the largest total posterior sample."""
-    if public.round[0] == 0:
-        shuffle(public.greedy, explore)
-    for item in range(public.score.size):
-        plays = float(public.plays[item])
-        if public.option > 0.0:
-            wins = min(max(public.mean[item], 0.0), 1.0) * plays if plays > 0.0 else 0.0
-            public.score[item] = beta_sample(wins + 1.0, plays - wins + 1.0, explore)
-        else:
-            public.score[item] = math.inf
-            if plays > 0.0:
-                public.score[item] = explore.normal(public.mean[item], public.width[item])
-    rebuild(public.greedy, public.score)
-    return (public.greedy.basis,)
+    def select(self, context: None, explore: Chance) -> Items:
+        """The basis of the largest total posterior sample."""
+        if self.round[0] == 0:
+            shuffle(self.greedy, explore)
+        for item in range(self.score.size):
+            plays = float(self.plays[item])
+            if self.option > 0.0:
+                wins = min(max(self.mean[item], 0.0), 1.0) * plays if plays > 0.0 else 0.0
+                self.score[item] = beta_sample(wins + 1.0, plays - wins + 1.0, explore)
+            else:
+                self.score[item] = math.inf
+                if plays > 0.0:
+                    self.score[item] = explore.normal(self.mean[item], self.width[item])
+        rebuild(self.greedy, self.score)
+        return (self.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
 from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import improve, shuffle
@@ -13,19 +13,17 @@ from dpbandits.problems.matroids.greedy import improve, shuffle
 class Public(ExactMeans):
     """Exact means."""
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """The basis of the largest total index."""
-    done = int(public.round[0])
-    if done == 0:
-        shuffle(public.greedy, explore)
-        return (public.greedy.basis,)
-    radius = math.sqrt(2.0 * math.log(done))
-    for item in range(public.score.size):
-        public.score[item] = public.mean[item] + radius * public.width[item]
-    improve(public.greedy, public.score)
-    return (public.greedy.basis,)
+    def select(self, context: None, explore: Chance) -> Items:
+        """The basis of the largest total index."""
+        done = int(self.round[0])
+        if done == 0:
+            shuffle(self.greedy, explore)
+            return (self.greedy.basis,)
+        radius = math.sqrt(2.0 * math.log(done))
+        for item in range(self.score.size):
+            self.score[item] = self.mean[item] + radius * self.width[item]
+        improve(self.greedy, self.score)
+        return (self.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.engine import Chance, verb
+from dpbandits.engine import Chance
 from dpbandits.policies.matroid import private_matroid_ucb
 from dpbandits.policies.matroid.private_matroid_ucb import ForgetfulBatches
 from dpbandits.problems.matroids.bases import Items
@@ -14,22 +14,20 @@ from dpbandits.problems.matroids.greedy import rebuild, shuffle
 class Public(private_matroid_ucb.Public):
     """The batches of `PrivateMatroidUCB`, released and observed as there."""
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """A fresh sample for every item, free of charge, and the best basis of the samples."""
-    done = int(public.round[0])
-    if done == 0:
-        shuffle(public.greedy, explore)
-        return (public.everything if public.look[0] == 1 else public.greedy.basis,)
-    spread = 3.0 * math.log(public.greedy.basis.size * (done + 1.0))
-    for item in range(public.score.size):
-        public.score[item] = math.inf
-        if public.plays[item] > 0:
-            centre = public.mean[item] + spread * public.tail[item]
-            public.score[item] = explore.normal(centre, public.width[item])
-    rebuild(public.greedy, public.score)
-    return (public.greedy.basis,)
+    def select(self, context: None, explore: Chance) -> Items:
+        """A fresh sample for every item, free of charge, and the best basis of the samples."""
+        done = int(self.round[0])
+        if done == 0:
+            shuffle(self.greedy, explore)
+            return (self.everything if self.look[0] == 1 else self.greedy.basis,)
+        spread = 3.0 * math.log(self.greedy.basis.size * (done + 1.0))
+        for item in range(self.score.size):
+            self.score[item] = math.inf
+            if self.plays[item] > 0:
+                centre = self.mean[item] + spread * self.tail[item]
+                self.score[item] = explore.normal(centre, self.width[item])
+        rebuild(self.greedy, self.score)
+        return (self.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

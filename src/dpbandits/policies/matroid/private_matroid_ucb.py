@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, verb
+from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
@@ -43,41 +43,35 @@ class Public(NamedTuple):
     score: Array  # the index
     noise_scale: float  # 1/ε₀
 
+    def release(self, secret: Buffers, noise: Noise) -> None:
+        """Release the batches that are full; each replaces what was known of its item."""
+        if self.full[0] > 0:
+            _close(self, secret, noise)
 
-@verb
-def release(public: Public, secret: Buffers, noise: Noise) -> None:
-    """Release the batches that are full; each replaces what was known of its item."""
-    if public.full[0] > 0:
-        _close(public, secret, noise)
+    def select(self, context: None, explore: Chance) -> Items:
+        """The basis of the largest total index."""
+        done = int(self.round[0])
+        if done == 0:
+            shuffle(self.greedy, explore)
+            return (self.everything if self.look[0] == 1 else self.greedy.basis,)
+        spread = 3.0 * math.log(self.greedy.basis.size * (done + 1.0))
+        radius = math.sqrt(spread)
+        for item in range(self.score.size):
+            bonus = radius * self.width[item] + spread * self.tail[item]
+            self.score[item] = self.mean[item] + bonus
+        improve(self.greedy, self.score)
+        return (self.greedy.basis,)
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """The basis of the largest total index."""
-    done = int(public.round[0])
-    if done == 0:
-        shuffle(public.greedy, explore)
-        return (public.everything if public.look[0] == 1 else public.greedy.basis,)
-    spread = 3.0 * math.log(public.greedy.basis.size * (done + 1.0))
-    radius = math.sqrt(spread)
-    for item in range(public.score.size):
-        bonus = radius * public.width[item] + spread * public.tail[item]
-        public.score[item] = public.mean[item] + bonus
-    improve(public.greedy, public.score)
-    return (public.greedy.basis,)
-
-
-@verb
-def observe(public: Public, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
-    """Fill the items' open batches; full means so many decisions, whatever was rated."""
-    public.round[0] += 1
-    items, rewards = action[0], reward[0]
-    for place in range(items.size):
-        item = items[place]
-        secret.open[item, 0] += centred(rewards[place])
-        public.open[item] += 1
-        if public.open[item] == public.length[item]:
-            public.full[0] += 1
+    def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
+        """Fill the items' open batches; full means so many decisions, whatever was rated."""
+        self.round[0] += 1
+        items, rewards = action[0], reward[0]
+        for place in range(items.size):
+            item = items[place]
+            secret.open[item, 0] += centred(rewards[place])
+            self.open[item] += 1
+            if self.open[item] == self.length[item]:
+                self.full[0] += 1
 
 
 @register_jitable

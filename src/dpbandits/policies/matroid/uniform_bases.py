@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from dpbandits.engine import Chance, Noise, NoSecret, verb
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.policies.matroid.matroid_policy import MatroidPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
@@ -17,22 +17,16 @@ class Public(NamedTuple):
 
     greedy: Greedy
 
+    def release(self, secret: NoSecret, noise: Noise) -> None:
+        """There is nothing to release."""
 
-@verb
-def release(public: Public, secret: NoSecret, noise: Noise) -> None:
-    """There is nothing to release."""
+    def select(self, context: None, explore: Chance) -> Items:
+        """The greedy basis of a fresh random order."""
+        shuffle(self.greedy, explore)
+        return (self.greedy.basis,)
 
-
-@verb
-def select(public: Public, context: None, explore: Chance) -> Items:
-    """The greedy basis of a fresh random order."""
-    shuffle(public.greedy, explore)
-    return (public.greedy.basis,)
-
-
-@verb
-def observe(public: Public, secret: NoSecret, context: None, action: Items, reward: Rewards) -> None:
-    """Rewards are not read."""
+    def observe(self, secret: NoSecret, context: None, action: Items, reward: Rewards) -> None:
+        """Rewards are not read."""
 
 
 @dataclass(frozen=True, kw_only=True)

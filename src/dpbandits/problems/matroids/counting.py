@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import verb
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -23,29 +22,25 @@ class Counts(NamedTuple):
     filled: Integers  # (sets,)
     chosen: Integers  # (items,) 1 if it is
 
+    def clear(self) -> None:
+        """Nothing chosen."""
+        self.filled[:] = 0
+        self.chosen[:] = 0
 
-@verb
-def clear_counts(matroid: Counts) -> None:
-    """Nothing chosen."""
-    matroid.filled[:] = 0
-    matroid.chosen[:] = 0
-
-
-@verb
-def join_counts(matroid: Counts, item: int) -> bool:
-    """Room is needed in every set that the item is in."""
-    if matroid.chosen[item] == 1:
-        return False
-    for place in range(matroid.member.shape[1]):
-        group = matroid.member[item, place]
-        if group >= 0 and matroid.filled[group] >= matroid.capacity[group]:
+    def join(self, item: int) -> bool:
+        """Room is needed in every set that the item is in."""
+        if self.chosen[item] == 1:
             return False
-    for place in range(matroid.member.shape[1]):
-        group = matroid.member[item, place]
-        if group >= 0:
-            matroid.filled[group] += 1
-    matroid.chosen[item] = 1
-    return True
+        for place in range(self.member.shape[1]):
+            group = self.member[item, place]
+            if group >= 0 and self.filled[group] >= self.capacity[group]:
+                return False
+        for place in range(self.member.shape[1]):
+            group = self.member[item, place]
+            if group >= 0:
+                self.filled[group] += 1
+        self.chosen[item] = 1
+        return True
 
 
 def _start_counts(items: int, sets: Sequence[Iterable[int]], capacities: Sequence[int]) -> Counts:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import clear, join, verb
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -19,21 +18,17 @@ class Truncated(NamedTuple):
     left: NDArray[np.int64]  # (1,)
     most: int
 
+    def clear(self) -> None:
+        """The empty set."""
+        self.left[0] = self.most
+        self.inner.clear()
 
-@verb
-def clear_truncated(matroid: Truncated) -> None:
-    """The empty set."""
-    matroid.left[0] = matroid.most
-    clear(matroid.inner)
-
-
-@verb
-def join_truncated(matroid: Truncated, item: int) -> bool:
-    """As long as there is room."""
-    if matroid.left[0] > 0 and join(matroid.inner, item):
-        matroid.left[0] -= 1
-        return True
-    return False
+    def join(self, item: int) -> bool:
+        """As long as there is room."""
+        if self.left[0] > 0 and self.inner.join(item):
+            self.left[0] -= 1
+            return True
+        return False
 
 
 class Restricted(NamedTuple):
@@ -42,17 +37,13 @@ class Restricted(NamedTuple):
     inner: Any
     items: NDArray[np.int64]
 
+    def clear(self) -> None:
+        """The empty set."""
+        self.inner.clear()
 
-@verb
-def clear_restricted(matroid: Restricted) -> None:
-    """The empty set."""
-    clear(matroid.inner)
-
-
-@verb
-def join_restricted(matroid: Restricted, item: int) -> bool:
-    """By its name there."""
-    return join(matroid.inner, matroid.items[item])
+    def join(self, item: int) -> bool:
+        """By its name there."""
+        return bool(self.inner.join(self.items[item]))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, clear, join
+from dpbandits.engine import Chance
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,13 +33,13 @@ def start_greedy(matroid: Any, size: int, *, tolerance: float = 0.0) -> Greedy:
     """All items that are not loops, in the order of their numbers, and its basis."""
     order = []
     for item in range(size):
-        clear(matroid)
-        if join(matroid, item):
+        matroid.clear()
+        if matroid.join(item):
             order.append(item)
     inside = np.zeros(size, np.int64)
-    clear(matroid)
+    matroid.clear()
     for item in order:
-        inside[item] = join(matroid, item)
+        inside[item] = matroid.join(item)
     basis = np.flatnonzero(inside).astype(np.int64)
     return Greedy(matroid, np.array(order, np.int64), inside, basis, tolerance)
 
@@ -70,11 +70,11 @@ def rebuild(greedy: Greedy, weights: Array) -> None:
 
 @register_jitable
 def _choose(greedy: Greedy) -> None:
-    clear(greedy.matroid)
+    greedy.matroid.clear()
     greedy.inside[:] = 0
     chosen = 0
     for item in greedy.order:
-        if join(greedy.matroid, item):
+        if greedy.matroid.join(item):
             greedy.inside[item] = 1
             greedy.basis[chosen] = item
             chosen += 1
@@ -122,14 +122,14 @@ def _move_up(greedy: Greedy, weights: Array, place: int) -> None:
 @register_jitable
 def _exchange(greedy: Greedy, leaving: int, entering: int) -> None:
     """Exchange two items if the rest of the basis stays independent with the new one."""
-    clear(greedy.matroid)
+    greedy.matroid.clear()
     position = 0
     for index in range(greedy.basis.size):
         if greedy.basis[index] == leaving:
             position = index
         else:
-            join(greedy.matroid, greedy.basis[index])
-    if join(greedy.matroid, entering):
+            greedy.matroid.join(greedy.basis[index])
+    if greedy.matroid.join(entering):
         greedy.basis[position] = entering
         greedy.inside[leaving] = 0
         greedy.inside[entering] = 1

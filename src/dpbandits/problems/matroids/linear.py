@@ -18,7 +18,6 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import verb
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -38,28 +37,24 @@ class Vectors(NamedTuple):
     chosen: Integers  # (1,) items in the set
     scratch: Integers  # (dim,)
 
+    def clear(self) -> None:
+        """The empty set."""
+        self.chosen[0] = 0
+        self.height[:] = 0
 
-@verb
-def clear_vectors(matroid: Vectors) -> None:
-    """The empty set."""
-    matroid.chosen[0] = 0
-    matroid.height[:] = 0
-
-
-@verb
-def join_vectors(matroid: Vectors, item: int) -> bool:
-    """Eliminate modulo each prime for which the set so far is independent."""
-    joined = False
-    for which in range(matroid.primes.size):
-        if matroid.height[which] == matroid.chosen[0]:
-            if which == 0:
-                grown = _eliminate(matroid, which, item, _PRIME)
-            else:
-                grown = _eliminate(matroid, which, item, matroid.primes[which])
-            joined = joined or grown
-    if joined:
-        matroid.chosen[0] += 1
-    return joined
+    def join(self, item: int) -> bool:
+        """Eliminate modulo each prime for which the set so far is independent."""
+        joined = False
+        for which in range(self.primes.size):
+            if self.height[which] == self.chosen[0]:
+                if which == 0:
+                    grown = _eliminate(self, which, item, _PRIME)
+                else:
+                    grown = _eliminate(self, which, item, self.primes[which])
+                joined = joined or grown
+        if joined:
+            self.chosen[0] += 1
+        return joined
 
 
 @register_jitable(forceinline=True)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import clear, join, verb
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.greedy import rebuild, start_greedy
 from dpbandits.recipes import Recipe
@@ -41,8 +40,8 @@ class Matroid(Recipe):
         """Whether these items may be chosen together."""
         items = [self._item(item) for item in chosen]
         state = self.state()
-        clear(state)
-        return len(set(items)) == len(items) and all(join(state, item) for item in items)
+        state.clear()
+        return len(set(items)) == len(items) and all(state.join(item) for item in items)
 
     def state(self) -> Any:
         """What the verbs `clear` and `join` work on."""
@@ -100,21 +99,17 @@ class Table(NamedTuple):
     bits: NDArray[np.uint8]
     chosen: NDArray[np.int64]  # (1,) the set
 
+    def clear(self) -> None:
+        """The empty set."""
+        self.chosen[0] = 0
 
-@verb
-def clear_table(matroid: Table) -> None:
-    """The empty set."""
-    matroid.chosen[0] = 0
-
-
-@verb
-def join_table(matroid: Table, item: int) -> bool:
-    """Look the larger set up."""
-    wanted = matroid.chosen[0] | (1 << item)
-    if wanted == matroid.chosen[0] or not (matroid.bits[wanted >> 3] >> (wanted & 7)) & 1:
-        return False
-    matroid.chosen[0] = wanted
-    return True
+    def join(self, item: int) -> bool:
+        """Look the larger set up."""
+        wanted = self.chosen[0] | (1 << item)
+        if wanted == self.chosen[0] or not (self.bits[wanted >> 3] >> (wanted & 7)) & 1:
+            return False
+        self.chosen[0] = wanted
+        return True
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import verb
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -23,42 +22,38 @@ class Places(NamedTuple):
     reached: Integers  # (places,) the item it was reached from, −1 if it was not
     queue: Integers  # (items,)
 
+    def clear(self) -> None:
+        """All places are free."""
+        self.holder[:] = -1
+        self.place[:] = -1
 
-@verb
-def clear_places(matroid: Places) -> None:
-    """All places are free."""
-    matroid.holder[:] = -1
-    matroid.place[:] = -1
-
-
-@verb
-def join_places(matroid: Places, item: int) -> bool:
-    """Search for a free place, items that have one moving on if they can (an augmenting path)."""
-    if matroid.place[item] >= 0:
+    def join(self, item: int) -> bool:
+        """Search for a free place, items that have one moving on if they can (an augmenting path)."""
+        if self.place[item] >= 0:
+            return False
+        self.reached[:] = -1
+        self.queue[0] = item
+        head, tail = 0, 1
+        while head < tail:
+            one = self.queue[head]
+            head += 1
+            for index in range(self.fits.shape[1]):
+                place = self.fits[one, index]
+                if place < 0 or self.reached[place] >= 0:
+                    continue
+                self.reached[place] = one
+                if self.holder[place] >= 0:
+                    self.queue[tail] = self.holder[place]
+                    tail += 1
+                    continue
+                while place >= 0:
+                    mover = self.reached[place]
+                    left = self.place[mover]
+                    self.holder[place] = mover
+                    self.place[mover] = place
+                    place = left
+                return True
         return False
-    matroid.reached[:] = -1
-    matroid.queue[0] = item
-    head, tail = 0, 1
-    while head < tail:
-        one = matroid.queue[head]
-        head += 1
-        for index in range(matroid.fits.shape[1]):
-            place = matroid.fits[one, index]
-            if place < 0 or matroid.reached[place] >= 0:
-                continue
-            matroid.reached[place] = one
-            if matroid.holder[place] >= 0:
-                matroid.queue[tail] = matroid.holder[place]
-                tail += 1
-                continue
-            while place >= 0:
-                mover = matroid.reached[place]
-                left = matroid.place[mover]
-                matroid.holder[place] = mover
-                matroid.place[mover] = place
-                place = left
-            return True
-    return False
 
 
 @dataclass(frozen=True)
