@@ -71,7 +71,8 @@ def budget(text: str) -> Budget:
 def environment_kinds() -> dict[str, type[Environment]]:
     """Every world by its command-line name; the two of arms have short ones."""
     kinds = (getattr(environments, name) for name in environments.__all__)
-    found = {kind.name(): kind for kind in kinds if not kind.abstract}
+    worlds = (kind for kind in kinds if issubclass(kind, Environment) and not kind.abstract)
+    found = {kind.name(): kind for kind in worlds}
     short = {"bernoulli": BernoulliArms, "exponential": TruncatedExponentialArms}
     return short | {name: kind for name, kind in found.items() if kind not in short.values()}
 

@@ -10,6 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine.cache import own_cache
+from dpbandits.engine.flight import (
+    kept_action,
+    kept_context,
+    kept_reward,
+    lose_reward,
+    put_context,
+    put_outcome,
+    wait,
+)
 from dpbandits.engine.state import classes
 from dpbandits.engine.verbs import (
     asks_pause,
@@ -69,6 +78,68 @@ def _run(
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
 
 
+def _run_in_flight(
+    public: Any,
+    secret: Any,
+    world: Any,
+    noise: Any,
+    explore: Any,
+    chance: Any,
+    ledger: Any,
+    stop: int,
+    flight: Any,
+    patience: float,
+    first: int,
+    times: Any,
+    delays: Any,
+) -> None:
+    """The same with rounds in flight; `times` and `delays` are those of the decisions from `first` on.
+
+    At a decision the oldest rounds are closed while the flight is full, or while one has been open for
+    the patience. A reward that has not arrived by then is missing.
+    """
+    done, point, closed = ledger.done[0], ledger.done[1], flight.closed[0]
+    regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
+    places = flight.began.size
+    while done < stop:
+        now = times[done - first]
+        while closed < done and (
+            done - closed == places or now - flight.began[closed % places] >= patience
+        ):
+            if asks_pause(public, closed):
+                break
+            place = closed % places
+            if flight.due[place] >= now:
+                lose_reward(flight, place)
+            action = kept_action(flight, place)
+            wait(public, action, -1)
+            learn(public, secret, kept_context(flight, place), action, kept_reward(flight, place), noise)
+            closed += 1
+        if asks_pause(public, closed):
+            break
+        context = world.offer(chance)
+        action = decide(public, secret, context, noise, explore)
+        reward = world.pay(context, action, chance)
+        place = done % places
+        put_context(flight, place, context, action)
+        put_outcome(flight, place, action, reward)
+        flight.began[place] = now
+        flight.due[place] = now + delays[done - first]
+        wait(public, action, 1)
+        best, mean, income = world.settle(context, action, reward)
+        regret += best - mean
+        earned += income
+        optimum += best
+        done += 1
+        if done == ledger.grid[point]:
+            ledger.curves[point, 0] = regret
+            ledger.curves[point, 1] = earned
+            ledger.curves[point, 2] = optimum
+            point += 1
+    ledger.done[0], ledger.done[1], flight.closed[0] = done, point, closed
+    ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
+
+
 def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
     """In one call: handing over the state and each generator is what takes a compiled learner's time."""
     return decide(public, secret, context, noise, explore)
@@ -79,9 +150,10 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
 
 
 class Compiled(NamedTuple):
-    """The compiled loop, and the two halves of a learner's round."""
+    """The compiled loop, without and with rounds in flight, and the two halves of a learner's round."""
 
     run: Callable[..., None]
+    run_in_flight: Callable[..., None]
     decide: Callable[..., Any]
     learn: Callable[..., None]
 
@@ -121,4 +193,4 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     with own_cache(outside) as usable:
         options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
         jit = numba.njit(cache=usable, nogil=True, **options)
-        return Compiled(*(jit(function) for function in (_run, _decide, _learn)))
+        return Compiled(*(jit(function) for function in (_run, _run_in_flight, _decide, _learn)))

@@ -43,6 +43,11 @@ class Streams(NamedTuple):
         return cls(*(_generator(root.entropy, key) for key in keys))
 
 
+def delay_stream(seed: np.random.SeedSequence) -> np.random.Generator:
+    """The fourth stream of a run: when rewards arrive. No other stream depends on how it is used."""
+    return _generator(seed.entropy, (*seed.spawn_key, 3))
+
+
 def run_seed(seed: int, run: int) -> np.random.SeedSequence:
     """The seed of one of several independent runs."""
     return np.random.SeedSequence(seed, spawn_key=(run,))

@@ -8,6 +8,7 @@ one within a policy's. The verbs are methods of `public`, of the world, of the m
 ``select(self, context, explore)``                chooses; is not given `secret`
 ``observe(self, secret, context, action, reward)``  fills buffers, counts the round
 ``pause(self, secret, noise)``                    plain Python between compiled rounds; optional
+``wait(self, action, change)``                    counts what is in flight (`flight.py`); optional
 ``report(self, context, action, reward, noise)``  local model: the message a person sends
 ``receive(self, message)``                        local model: what the server makes of it
 ``offer(self, chance)``                           the round's context
@@ -37,6 +38,7 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "select": ("self", "context", "explore"),
     "observe": ("self", "secret", "context", "action", "reward"),
     "pause": ("self", "secret", "noise"),
+    "wait": ("self", "action", "change"),
     "report": ("self", "context", "action", "reward", "noise"),
     "receive": ("self", "message"),
     "offer": ("self", "chance"),
@@ -52,7 +54,7 @@ _WORLD = ("offer", "pay", "settle")
 _CALLED: Any = {"error_model": "numpy", "_nrt": False}
 # A verb that LLVM finds too large to inline would cost 40 ns a call for its arguments alone, so it is
 # told to. Those of matroids are called rarely and are large.
-_INLINED: Any = {**_CALLED, "forceinline": True}
+INLINED: Any = {**_CALLED, "forceinline": True}
 
 
 @functools.cache
@@ -129,7 +131,7 @@ def _declare(verb: str, names: tuple[str, ...]) -> None:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     typed: Any = find
     typed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    options = _CALLED if verb in ("clear", "join") else _INLINED
+    options = _CALLED if verb in ("clear", "join") else INLINED
     declare: Any = overload_method  # its stubs leave out what it hands on to `overload`
     declare(types.BaseNamedTuple, verb, strict=False, jit_options=options)(find)
 
@@ -138,7 +140,7 @@ for _verb, _names in _SIGNATURES.items():
     _declare(_verb, _names)
 
 
-@overload(decide, strict=False, jit_options=_INLINED)
+@overload(decide, strict=False, jit_options=INLINED)
 def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
     if is_local(public.instance_class):
         return lambda public, secret, context, noise, explore: public.select(context, explore)
@@ -150,7 +152,7 @@ def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) ->
     return decide
 
 
-@overload(learn, strict=False, jit_options=_INLINED)
+@overload(learn, strict=False, jit_options=INLINED)
 def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any:
     if is_local(public.instance_class):
         return lambda public, secret, context, action, reward, noise: public.receive(
@@ -166,7 +168,7 @@ def asks_pause(public: Any, done: int) -> bool:
     return "next_pause" in public._fields and bool(done >= public.next_pause[0])
 
 
-@overload(asks_pause, strict=False, jit_options=_INLINED)
+@overload(asks_pause, strict=False, jit_options=INLINED)
 def _asks_pause(public: Any, done: int) -> Any:
     if "next_pause" in public.fields:
         return lambda public, done: done >= public.next_pause[0]

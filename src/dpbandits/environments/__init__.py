@@ -13,18 +13,23 @@ from dpbandits.environments.linear import (
 )
 from dpbandits.environments.matroids import MatroidArms
 from dpbandits.environments.movielens import MovieRatings
+from dpbandits.environments.timing import DayAndNight, Delays, LogNormal, Traffic
 
 __all__ = [
     "BernoulliArms",
+    "DayAndNight",
+    "Delays",
     "DisjointContexts",
     "Environment",
     "FixedActions",
     "KernelWorld",
+    "LogNormal",
     "LowRankContexts",
     "MatroidArms",
     "MovieRatings",
     "RotatingContexts",
     "SphereContexts",
     "SwitchingContexts",
+    "Traffic",
     "TruncatedExponentialArms",
 ]

@@ -53,8 +53,8 @@ class Policy(Recipe):
     def guarantee(self, problem: Any) -> Guarantee:
         """What is promised on this problem, argued in the class's docstring."""
 
-    def spent(self, public: Any, rounds: int) -> Budget | None:
-        """What so many rounds have cost the person they cost most; None for nothing yet.
+    def spent(self, public: Any) -> Budget | None:
+        """What has been released so far cost the person it cost most; None for nothing yet.
 
         None too where the policy cannot tell. Never more than the guarantee, and a function of public
         values only. A reading, not a promise: only the guarantee, fixed beforehand, is one.

@@ -118,6 +118,11 @@ class KernelContexts(Problem):
         count = len(self.contexts)
         return np.full(count, 1.0 / count) if self.weights is None else np.array(self.weights)
 
+    @property
+    def kept_features(self) -> int:
+        """The number of the context."""
+        return 0
+
     def context(self, *offered: Any) -> int:
         """The number of a context."""
         if len(offered) != 1:

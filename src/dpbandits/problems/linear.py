@@ -94,6 +94,15 @@ class LinearContexts(LinearProblem):
         """The length d of a feature vector, of all blocks together."""
         return self.dim * (self.arms or 1)
 
+    @property
+    def kept_features(self) -> int:
+        """Those of the action chosen."""
+        return self.dimension
+
+    def kept(self, context: tuple[Array], action: int) -> tuple[tuple[Array], int]:
+        """The row of the action chosen, which is then the first."""
+        return (context[0][action : action + 1].copy(),), 0
+
     def context(self, *offered: Any) -> tuple[Array]:
         """A (K, d) array of finite features, each scaled down to `max_norm` where it is longer."""
         shape = f"a vector of {self.dim}" if self.arms else f"a (K, {self.dim}) array of"

@@ -11,7 +11,11 @@ from dpbandits.recipes import Recipe
 
 @dataclass(frozen=True)
 class Problem(Recipe):
-    """What is declared before the first round. `horizon`: the number of rounds, where known."""
+    """What is declared before the first round.
+
+    `horizon`: the number of rounds, where known. `rounds_per_person`: from how many rounds of one person
+    is learned at most, where people are told apart.
+    """
 
     abstract: ClassVar[bool] = True
     # Whose decisions a trusted learner can protect: all, or those for everyone else.
@@ -19,11 +23,14 @@ class Problem(Recipe):
     # How long the conformance suite's replays are; their cost grows with the square.
     replay_rounds: ClassVar[int] = 48
     horizon: int | None = field(default=None, kw_only=True)
+    rounds_per_person: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.horizon is not None:
             checks.integer(least=1, horizon=self.horizon)
+        if self.rounds_per_person is not None:
+            checks.integer(least=1, rounds_per_person=self.rounds_per_person)
 
     @classmethod
     @abstractmethod
@@ -33,6 +40,22 @@ class Problem(Recipe):
     @abstractmethod
     def context(self, *offered: Any) -> Any:
         """What `select` was given, checked and brought into the declared range."""
+
+    @property
+    def kept_features(self) -> int | None:
+        """What `observe` reads of a context: nothing (None), its number (0), so many features."""
+        return None
+
+    @property
+    def kept_items(self) -> int | None:
+        """The most items of an action that is a set; None where it is a number."""
+        return None
+
+    def kept(self, context: Any, action: Any) -> tuple[Any, Any]:
+        """What must be kept of a context and action until the round is closed: as little as `observe`
+        reads. Of many actions' features the chosen row alone.
+        """
+        return context, action
 
     @abstractmethod
     def reward(self, value: Any) -> Any:

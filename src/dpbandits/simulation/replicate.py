@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine.streams import run_seed
 from dpbandits.environments import Environment
+from dpbandits.environments.timing import Delays, Traffic
 from dpbandits.errors import HorizonReached, InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.simulation.checkpoint import Checkpoint
 from dpbandits.simulation.progress import RoundsBar
-from dpbandits.simulation.run import Played, play
+from dpbandits.simulation.run import Played, play, problem_of
+from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import Trace, describe
 
 Task = tuple[str, int]
@@ -34,6 +37,11 @@ def simulate(
     progress: bool | RoundsBar = True,
     checkpoint: str | Path | None = None,
     points: int = 100,
+    in_flight: int = 1,
+    delays: Delays | None = None,
+    traffic: Traffic | None = None,
+    patience: float | None = None,
+    rounds_per_person: int | None = None,
 ) -> Trace:
     """Play every policy on the same worlds and return their regret.
 
@@ -41,6 +49,13 @@ def simulate(
     are compared and however many threads work; without a `seed` a fresh one is drawn and kept in the
     trace. With a `checkpoint`, finished runs are kept there when the work is interrupted, and the
     same call later goes on from them to the same result. `points` is how finely curves are kept.
+
+    With `in_flight` so many rounds are open at once: each is closed when as many others were decided
+    since, with its reward if that has arrived. `delays` says when, in decisions: one that comes later
+    is missing (and counts as ½ for arms, as 0 for actions and kernels: if the best arm's rewards come
+    later than others', it may look worse than it is). With `traffic` people come by a clock, delays are
+    in seconds, and `patience` closes rounds after so many; `in_flight` is then a cap.
+    `rounds_per_person` calibrates policies for people who return; here every round is learned from.
     """
     chosen = _labelled(policies)
     if not isinstance(environment, Environment):
@@ -53,12 +68,18 @@ def simulate(
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
     checks.integer(least=0, seed=seed)
+    timing = Timing(in_flight=in_flight, delays=delays, traffic=traffic, patience=patience)
+    problem = problem_of(environment, int(rounds), rounds_per_person)
     for label, policy in chosen.items():  # refuse before anything is played
-        guarantee = policy.guarantee(environment.problem(int(rounds)))
+        guarantee = policy.guarantee(problem)
         if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
             raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
     grid = thin_grid(int(rounds), points)
-    header = describe(chosen, environment, int(rounds), int(runs), seed, points)
+    options: dict[str, Any] = {
+        "timing": None if timing.is_one_at_a_time else timing,
+        "rounds_per_person": rounds_per_person,
+    }
+    header = describe(chosen, environment, int(rounds), int(runs), seed, points, **options)
     tasks = [(label, run) for run in range(runs) for label in chosen]
     kept = Checkpoint(checkpoint, header, grid)
     played: dict[Task, Played] = kept.read()
@@ -68,7 +89,7 @@ def simulate(
     with nullcontext() if shared else bar:
         bar.spare(rounds * (len(tasks) - len(missing)))
         try:
-            _play_all(missing, chosen, environment, grid, seed, threads, bar, played)
+            _play_all(missing, chosen, environment, grid, seed, threads, bar, played, options)
         except BaseException:
             kept.write(played)
             raise
@@ -115,6 +136,7 @@ def _play_all(
     threads: int,
     bar: RoundsBar,
     played: dict[Task, Played],
+    options: dict[str, Any],
 ) -> None:
     """Fill `played`; an interruption keeps what is finished and stops the rest within a chunk."""
     stop = threading.Event()
@@ -128,6 +150,7 @@ def _play_all(
                 run_seed(seed, run),
                 advance=bar.advance,
                 stop=stop,
+                **options,
             ): (label, run)
             for label, run in tasks
         }

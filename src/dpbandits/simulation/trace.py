@@ -17,7 +17,8 @@ from dpbandits.errors import SaveFileError
 from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.reports.figures import regret_figure, save_figure
-from dpbandits.simulation.run import Played
+from dpbandits.simulation.run import Played, problem_of
+from dpbandits.simulation.timing import Timing
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
@@ -34,10 +35,16 @@ def describe(
     runs: int,
     seed: int,
     points: int = 100,
+    *,
+    timing: Timing | None = None,
+    rounds_per_person: int | None = None,
 ) -> dict[str, Any]:
-    """All that determines a trace, as JSON values."""
-    problem = environment.problem(rounds)
-    return {
+    """All that determines a trace, as JSON values; how rounds follow each other where not as usual."""
+    problem = problem_of(environment, rounds, rounds_per_person)
+    unusual = {} if timing is None else timing.to_dict()
+    if rounds_per_person is not None:
+        unusual |= {"rounds_per_person": rounds_per_person}
+    return unusual | {
         "format": FORMAT,
         "version": __version__,
         "numpy": np.__version__,

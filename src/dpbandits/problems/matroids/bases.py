@@ -74,6 +74,11 @@ class MatroidBases(Problem):
         """K, the items of every basis."""
         return self.matroid.rank
 
+    @property
+    def kept_items(self) -> int:
+        """All of them: a policy may look at everything once."""
+        return self.items
+
     def context(self, *offered: Any) -> None:
         """There is no context."""
         if offered:
