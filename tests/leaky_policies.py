@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-import epoch_greedy
 from dpbandits import Arms, GaussianDP
 from dpbandits.engine import Chance, Noise
 from epoch_greedy import Public, Secret
@@ -101,9 +100,8 @@ class LaterArms(Faulty):
         def pause(self, secret: Secret, noise: Any) -> None:
             scale = np.where(np.arange(self.open.size) >= 4, 0.5, 1.0) * self.scale
             drawn = noise.normal(secret.buffer, scale)
-            epoch_greedy.pause(
-                self._replace(scale=1e12), Secret(np.zeros_like(secret.buffer)), _Silent()
-            )
+            empty = Secret(np.zeros_like(secret.buffer))
+            Public.pause(self._replace(scale=1e12), empty, _Silent())
             self.released[:] += drawn
             secret.buffer[:] = 0.0
 

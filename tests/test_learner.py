@@ -55,9 +55,9 @@ def test_a_reward_out_of_range_is_clipped(reward: float) -> None:
 
 def test_order_of_calls() -> None:
     it = learner()
-    with pytest.raises(RoundError, match=r"call select\(\) before update"):
+    with pytest.raises(RoundError, match=r"no round is open: call select\(\)"):
         it.update(0, 1.0)
-    with pytest.raises(RoundError, match=r"call select\(\) first"):
+    with pytest.raises(RoundError, match=r"no round is open: call select\(\)"):
         it.skip()
     arm = it.select()
     with pytest.raises(RoundError, match=f"chose action {arm}, got an update for {arm + 1}"):
@@ -66,10 +66,11 @@ def test_order_of_calls() -> None:
     with pytest.raises(RoundError):
         it.update(arm, 1.0)
     it.select()
-    it.select()
-    assert it.rounds == 2
+    with pytest.raises(RoundError, match=r"a round is open: update\(\) or skip\(\) it"):
+        it.select()
+    assert (it.rounds, it.decided) == (1, 2)
     it.skip()
-    assert it.rounds == 3
+    assert it.rounds == 2
 
 
 def test_a_skipped_round_counts_as_a_reward_of_one_half() -> None:
@@ -89,12 +90,12 @@ def test_select_takes_no_context_for_arms() -> None:
 def test_no_decision_past_the_horizon_even_with_an_open_round() -> None:
     it = learner(horizon=20)
     for _ in range(20):
-        arm = it.select()
+        ticket = it.decide()
     before = state_bytes(it)
     with pytest.raises(HorizonReached, match="20 rounds"):
-        it.select()
+        it.decide()
     assert state_bytes(it) == before
-    it.update(arm, 1.0)  # the last round may still be closed
+    it.update(ticket, 1.0)  # the last round may still be closed
     with pytest.raises(HorizonReached):
         it.select()
 
@@ -103,7 +104,7 @@ def test_without_a_guarantee_there_is_no_end() -> None:
     it = dpb.GaussianThompson().start(dpb.Arms(2), seed=1)
     assert str(it.guarantee).startswith("No privacy guarantee: ")
     for _ in range(100):
-        it.select()
+        it.decide()
 
 
 @pytest.mark.parametrize("arms", [0, 1, -3, 2.0, "five", True])
@@ -139,7 +140,7 @@ def test_an_unknown_policy_suggests_the_nearest() -> None:
 def test_unseeded_learners_differ_and_seeded_ones_do_not() -> None:
     def choices(seed: int | None) -> list[int]:
         it = dpb.GaussianThompson().start(dpb.Arms(5), seed=seed)
-        return [it.select() for _ in range(60)]
+        return [it.decide().action for _ in range(60)]
 
     assert choices(3) == choices(3)
     # 60 nearly uniform choices among 5 arms agree with probability below 1e-30.
@@ -167,13 +168,13 @@ def test_a_call_that_was_cut_short_ends_the_learner() -> None:
     for verb in ("_decide", "_learn"):
         it = learner()
         arm = it.select()
-        original = getattr(it, verb)
+        original = getattr(it._rounds, verb)
 
         def interrupt(*arguments: Any, run: Any = original) -> Any:
             run(*arguments)
             raise KeyboardInterrupt
 
-        setattr(it, verb, interrupt)
+        setattr(it._rounds, verb, interrupt)
 
         def work(it: dpb.Learner = it, arm: int = arm) -> None:
             it.update(arm, 1.0)
@@ -181,7 +182,7 @@ def test_a_call_that_was_cut_short_ends_the_learner() -> None:
 
         with pytest.raises(KeyboardInterrupt):
             work()
-        setattr(it, verb, original)
+        setattr(it._rounds, verb, original)
         for call in (it.select, it.skip, lambda it=it, arm=arm: it.update(arm, 1.0)):
             with pytest.raises(RoundError, match="was cut short"):
                 call()
@@ -193,7 +194,7 @@ def test_threads_never_get_more_decisions_than_the_horizon() -> None:
     def work() -> None:
         try:
             while True:
-                decided.append(it.select())
+                decided.append(it.decide())
         except HorizonReached:
             pass
 

@@ -334,12 +334,12 @@ def test_one_action_zero_features_and_changing_sets_are_played(policy: Any) -> N
 
 
 def test_late_rewards_are_missing_ones() -> None:
-    """A second `select` closes the first round without a reward, and its update is refused."""
+    """The next decision closes the round without a reward, and its update is refused."""
     learner = _learner()
-    late = learner.select([[1.0, 0.0]])
-    learner.select([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
-    with pytest.raises(dpb.errors.DPBanditsError):
-        learner.update(late + 7, 1.0)
+    late = learner.decide([[1.0, 0.0]])
+    learner.decide([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    with pytest.raises(dpb.errors.TooLate):
+        learner.update(late, 1.0)
     assert learner.rounds == 1
 
 

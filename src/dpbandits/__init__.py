@@ -3,7 +3,7 @@
 from dpbandits import errors
 from dpbandits.environments import *
 from dpbandits.environments import __all__ as _environments
-from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, load
+from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, Ticket, Tickets, load
 from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
 from dpbandits.policies.kernel import *
@@ -46,6 +46,8 @@ __all__ = sorted(
         "Recommendation",
         "RenyiDP",
         "Server",
+        "Ticket",
+        "Tickets",
         "Trace",
         "Trust",
         "Unit",

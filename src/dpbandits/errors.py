@@ -5,6 +5,7 @@ DPBanditsError
 ├── InvalidInput            an argument that cannot be right; says which and why
 │   └── UnknownName         no policy, figure, … of that name; suggests the nearest
 ├── RoundError              `select` and `update` called in an order that makes no sense
+│   └── TooLate             a reward after its round was closed: normal where answers come late
 ├── PrivacyError            something that would weaken or misstate a guarantee
 │   ├── BudgetNotAccepted   this policy cannot deliver that kind of budget
 │   ├── BudgetExhausted     a release would pass the limit
@@ -34,6 +35,10 @@ class UnknownName(InvalidInput):
 
 class RoundError(DPBanditsError):
     """`select`, `update` and `skip` called in an order that makes no sense."""
+
+
+class TooLate(RoundError):
+    """A reward that arrived after its round was closed; it is not learned from."""
 
 
 class PrivacyError(DPBanditsError):

@@ -21,7 +21,7 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,8 @@ from dpbandits.audit.recording import (
     RecordingNoise,
     Steer,
 )
-from dpbandits.engine import check_policy_verbs, is_local, pause_if_due, state_bytes
+from dpbandits.audit.watching import WatchedRounds, bits
+from dpbandits.engine import bare, state_bytes
 from dpbandits.errors import AuditError
 from dpbandits.mechanisms.gram import unpack
 from dpbandits.mechanisms.wishart import matrix_size, wishart_levels
@@ -84,14 +85,22 @@ class Replay:
 
 
 @dataclass(frozen=True)
-class _Round:
-    """One recorded round: what was drawn, what could be seen, and the state before it."""
+class _Recorded:
+    """One recorded decision: what was drawn, what could be seen, and everything before it."""
 
     draws: list[Draw]
     explored: list[str]
     seen: list[bytes]
     action: Any
-    start: tuple[Any, Any]
+    start: WatchedRounds
+
+
+class _Setting(NamedTuple):
+    """How rounds follow each other, and the public times of their decisions."""
+
+    machine: type[WatchedRounds]
+    options: dict[str, Any]
+    times: list[float]
 
 
 def replay(
@@ -101,6 +110,9 @@ def replay(
     rounds: int = 48,
     seed: int = 0,
     thorough: bool = True,
+    in_flight: int = 1,
+    patience: float | None = None,
+    machine: type[WatchedRounds] = WatchedRounds,
 ) -> Replay:
     """Replay a policy on neighbours of streams of extreme people, or until one costs too much.
 
@@ -108,6 +120,9 @@ def replay(
     whole budget is spent. Where it claims not to, streams go on past a declared horizon. A thorough
     replay tries every position, several streams, and steers each of the first numbers drawn in a round;
     otherwise 20 positions of one mixed stream are tried, which suits long streams.
+
+    Rounds are opened and closed by the learner's own `Rounds`, `in_flight` at once; with `patience` by a
+    clock on which decisions come at random times, one a second on average.
     """
     problem = problem or policy.problem_kind.example(rounds)
     guarantee = policy.guarantee(problem)
@@ -117,10 +132,12 @@ def replay(
     # Her own action is seen by nobody else there.
     exempt = guarantee.trust in (Trust.JOINT, Trust.LOCAL)
     limit, people = limit_of(guarantee.budget), problem.extreme_people()
+    times = np.cumsum(np.random.default_rng([seed, 4]).exponential(size=length)).tolist()
+    setting = _Setting(machine, {"in_flight": in_flight, "patience": patience}, times)
     cost, worst, tried = 0.0, "none", 0
     for name, stream in _streams(people, length, seed, thorough):
-        for steer in _steers(policy, problem, stream, seed, thorough):
-            record = _record(policy, problem, stream, steer, seed)
+        for steer in _steers(policy, problem, stream, seed, thorough, setting):
+            record = _record(policy, problem, stream, steer, seed, setting)
             # All sorts of people once, for the clipping; otherwise the two ends are what costs most.
             others = people if (name, steer) == ("mixed", Steer()) else people[:2]
             for position, person in _replacements(stream, others, seed, thorough):
@@ -128,7 +145,7 @@ def replay(
                 story = f"{name}, {steer}, round {position + 1} becomes {person[1]}"
                 try:
                     neighbour = [*stream[:position], person, *stream[position + 1 :]]
-                    moved = _force(policy, neighbour, record, seed, position, exempt)
+                    moved = _force(neighbour, record, seed, position, exempt, setting)
                 except Mismatch as mismatch:
                     return _result(policy, math.inf, limit, tried, story, str(mismatch))
                 total = draws_cost(moved, guarantee.budget)
@@ -165,12 +182,17 @@ def _streams(
 
 
 def _steers(
-    policy: Policy, problem: Problem, stream: list[Person], seed: int, thorough: bool
+    policy: Policy,
+    problem: Problem,
+    stream: list[Person],
+    seed: int,
+    thorough: bool,
+    setting: _Setting,
 ) -> list[Steer]:
     """Leave the draws alone; push all; push each of (at most eight of) a round's; favour an action."""
     steers = [Steer(), Steer(-1), Steer(-1, first_up=True)]
     if thorough:
-        plain = _record(policy, problem, stream, Steer(), seed)
+        plain = _record(policy, problem, stream, Steer(), seed, setting)
         numbers = max(sum(np.size(draw.result) for draw in one.draws) for one in plain)
         chosen = sorted({int(index) for index in np.linspace(0, numbers - 1, 8)}) if numbers else []
         steers += [Steer(index, up) for index in chosen for up in (False, True)]
@@ -194,21 +216,26 @@ def _replacements(
 
 
 def _record(
-    policy: Policy, problem: Problem, stream: list[Person], steer: Steer, seed: int
-) -> list[_Round]:
+    policy: Policy, problem: Problem, stream: list[Person], steer: Steer, seed: int, setting: _Setting
+) -> list[_Recorded]:
     noise = RecordingNoise(np.random.default_rng([seed, 1]), steer)
-    state, found = policy.begin(problem), []
-    check_policy_verbs(type(state[0]))
+    rounds, found = setting.machine.of(policy, problem, **setting.options), []
     for index, person in enumerate(stream):
-        start = copy.deepcopy(state)
+        start = rounds.copied()
         noise.start_round()
-        found.append(_Round(*_play_round(state, person, index, seed, noise), start))
-        noise.repeated = _bits(found[-1].action) == _bits(found[0].action)
+        played = _play_round(rounds, person, index, seed, noise, setting.times[index])
+        found.append(_Recorded(*played, start))
+        noise.repeated = bits(found[-1].action) == bits(found[0].action)
     return found
 
 
 def _force(
-    policy: Policy, stream: list[Person], record: list[_Round], seed: int, position: int, exempt: bool
+    stream: list[Person],
+    record: list[_Recorded],
+    seed: int,
+    position: int,
+    exempt: bool,
+    setting: _Setting,
 ) -> list[tuple[Draw, Draw]]:
     """Play the neighbour on forced results from the replaced round on; before it nothing differs.
 
@@ -216,17 +243,18 @@ def _force(
     location moved.
     """
     noise, moved = ForcedNoise(), []
-    state = copy.deepcopy(record[position].start)
+    rounds = record[position].start.copied()
     for index in range(position, len(stream)):
         before = record[index]
         noise.start_round(before.draws)
-        draws, explored, seen, action = _play_round(state, stream[index], index, seed, noise)
+        played = _play_round(rounds, stream[index], index, seed, noise, setting.times[index])
+        draws, explored, seen, action = played
         if len(draws) != len(before.draws):
             raise Mismatch(f"{len(draws)} draws where there were {len(before.draws)}")
         if not (exempt and index == position):
             if explored != before.explored:
                 raise Mismatch(f"exploration drew {explored} where it drew {before.explored}")
-            if _bits(action) != _bits(before.action):
+            if bits(action) != bits(before.action):
                 raise Mismatch(f"round {index + 1} decided {action} where it decided {before.action}")
         if seen != before.seen:
             raise Mismatch(f"public state differs in round {index + 1}")
@@ -237,39 +265,20 @@ def _force(
 
 @np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
 def _play_round(
-    state: tuple[Any, Any], person: Person, index: int, seed: int, noise: Any
+    rounds: WatchedRounds, person: Person, index: int, seed: int, noise: Any, now: float
 ) -> tuple[list[Draw], list[str], list[bytes], Any]:
-    """One round in plain Python, with exploration seeded by the round."""
-    public, secret = state
+    """One decision in plain Python, with exploration seeded by its number, and all that it closes."""
     context, reward = copy.deepcopy(person)  # a policy may write into her features
-    explore = RecordingExplore(seed, 2, index)
-    pause_if_due(public, secret, noise, index)
-    local = is_local(type(public))
-    if not local:
-        public.release(secret, noise)
-    seen = state_bytes(public)
-    action = public.select(context, explore)
-    if local:
-        # What a message holds is seen, whether the server makes use of it or not.
-        message = public.report(context, action, reward, noise)
-        seen += [
-            b"".join(_bits(part)) for part in (message if isinstance(message, tuple) else (message,))
-        ]
-        public.receive(message)
-    else:
-        public.observe(secret, context, action, reward)
-    return noise.draws, explore.calls, seen + state_bytes(public), np.copy(action)
-
-
-def _bits(value: Any) -> tuple[bytes, bytes]:
-    array = np.asarray(value)
-    return array.dtype.str.encode(), array.tobytes()
+    explore, rounds.seen = RecordingExplore(seed, 2, index), []
+    opened = rounds.decide(context, noise, explore, now)
+    rounds.answer(opened, bare(reward), noise)
+    return noise.draws, explore.calls, rounds.seen + state_bytes(rounds.public), np.copy(opened.action)
 
 
 def _differ(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return one != other  # a NaN differs, and is priced as such
-    return _bits(one) != _bits(other)
+    return bits(one) != bits(other)
 
 
 def draws_cost(moved: list[tuple[Draw, Draw]], budget: Budget) -> float:

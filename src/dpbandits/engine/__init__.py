@@ -1,5 +1,6 @@
 """One source per algorithm: verbs of named tuples, run plain, compiled, or in one compiled loop."""
 
+from dpbandits.engine.flight import wait
 from dpbandits.engine.sizes import known_axes, length
 from dpbandits.engine.state import NoSecret, bare, leaves, state_bytes, wrapped
 from dpbandits.engine.streams import Chance, Noise, Streams
@@ -7,10 +8,9 @@ from dpbandits.engine.verbs import (
     asks_pause,
     check_policy_verbs,
     check_verbs,
-    decide,
     is_local,
-    learn,
     pause_if_due,
+    steps_of,
 )
 
 __all__ = [
@@ -22,13 +22,13 @@ __all__ = [
     "bare",
     "check_policy_verbs",
     "check_verbs",
-    "decide",
     "is_local",
     "known_axes",
-    "learn",
     "leaves",
     "length",
     "pause_if_due",
     "state_bytes",
+    "steps_of",
+    "wait",
     "wrapped",
 ]

@@ -85,31 +85,52 @@ def start_flight(places: int, features: int | None, items: int | None) -> Flight
     )
 
 
-# What follows is for compiled code only: a learner in plain Python keeps a queue of rounds.
-
-
-def put_context(flight: Any, place: int, context: Any, action: Any) -> None:
+def put_context(flight: Flight, place: int, context: Any, action: Any) -> None:
     """Keep of a context what `observe` will read."""
+    if flight.contexts.ndim == 3:
+        flight.contexts[place, 0] = context[0][action]
+    elif flight.contexts.ndim == 1:
+        flight.contexts[place] = context
 
 
-def put_outcome(flight: Any, place: int, action: Any, reward: Any) -> None:
+def put_outcome(flight: Flight, place: int, action: Any, reward: Any) -> None:
     """Keep the action and its reward."""
+    if isinstance(action, tuple):
+        flight.sizes[place] = size = action[0].size
+        flight.actions[place, :size], flight.rewards[place, :size] = action[0], reward[0][:size]
+    else:
+        flight.actions[place], flight.rewards[place] = action, reward
 
 
-def lose_reward(flight: Any, place: int) -> None:
+def lose_reward(flight: Flight, place: int) -> None:
     """It has not arrived."""
+    flight.rewards[place] = math.nan
 
 
-def kept_context(flight: Any, place: int) -> Any:
+def kept_context(flight: Flight, place: int) -> Any:
     """As `observe` is given it."""
+    if flight.contexts.ndim == 2:
+        return None
+    return (flight.contexts[place],) if flight.contexts.ndim == 3 else int(flight.contexts[place])
 
 
-def kept_action(flight: Any, place: int) -> Any:
+def kept_action(flight: Flight, place: int) -> Any:
+    """As `observe` is given it: of an action with features, the only row that was kept."""
+    if flight.contexts.ndim == 3:
+        return 0
+    if flight.actions.ndim == 2:
+        return (flight.actions[place, : flight.sizes[place]],)
+    return int(flight.actions[place])
+
+
+def kept_reward(flight: Flight, place: int) -> Any:
     """As `observe` is given it."""
+    if flight.rewards.ndim == 2:
+        return (flight.rewards[place, : flight.sizes[place]],)
+    return float(flight.rewards[place])
 
 
-def kept_reward(flight: Any, place: int) -> Any:
-    """As `observe` is given it."""
+# The same for compiled code, by the types of the arrays.
 
 
 def _is_features(flight: Any) -> bool:

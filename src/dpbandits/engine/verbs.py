@@ -28,7 +28,8 @@ Compiled code calls verbs as methods too: numba is told below to look each up on
 
 import functools
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from numba import types
 from numba.extending import overload, overload_method
@@ -104,19 +105,44 @@ def pause_if_due(public: Any, secret: Any, noise: Any, done: int) -> None:
             raise RuntimeError(f"{name}.pause must move next_pause past {done}")
 
 
+class Steps(NamedTuple):
+    """The two halves of a round, in either model."""
+
+    decide: Callable[..., Any]  # (public, secret, context, noise, explore) → action
+    learn: Callable[..., Any]  # (public, secret, context, action, reward, noise) → message, or None
+
+
+def steps_of(public: Any) -> Steps:
+    """Those of a policy's state in plain Python."""
+    check_policy_verbs(type(public))
+    return (
+        Steps(_decide_by_message, _learn_by_message) if is_local(type(public)) else Steps(decide, learn)
+    )
+
+
 def decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
-    """Release what is due, then choose. In the local model there is nothing left to release."""
-    if not is_local(type(public)):
-        public.release(secret, noise)
+    """Release what is due, then choose."""
+    public.release(secret, noise)
     return public.select(context, explore)
 
 
 def learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> None:
-    """Close a round; `noise` is for the local model, where it is the person's own."""
-    if is_local(type(public)):
-        public.receive(public.report(context, action, reward, noise))
-    else:
-        public.observe(secret, context, action, reward)
+    """Close a round."""
+    public.observe(secret, context, action, reward)
+
+
+def _decide_by_message(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
+    """In the local model there is nothing left to release."""
+    return public.select(context, explore)
+
+
+def _learn_by_message(
+    public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any
+) -> Any:
+    """The message of the person, whose own noise it is."""
+    message = public.report(context, action, reward, noise)
+    public.receive(message)
+    return message
 
 
 # What follows is for compiled code only.
@@ -142,14 +168,7 @@ for _verb, _names in _SIGNATURES.items():
 
 @overload(decide, strict=False, jit_options=INLINED)
 def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
-    if is_local(public.instance_class):
-        return lambda public, secret, context, noise, explore: public.select(context, explore)
-
-    def decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) -> Any:
-        public.release(secret, noise)
-        return public.select(context, explore)
-
-    return decide
+    return _decide_by_message if is_local(public.instance_class) else decide
 
 
 @overload(learn, strict=False, jit_options=INLINED)
@@ -158,9 +177,7 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
         return lambda public, secret, context, action, reward, noise: public.receive(
             public.report(context, action, reward, noise)
         )
-    return lambda public, secret, context, action, reward, noise: public.observe(
-        secret, context, action, reward
-    )
+    return learn
 
 
 def asks_pause(public: Any, done: int) -> bool:

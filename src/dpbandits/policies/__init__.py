@@ -8,6 +8,7 @@ from dpbandits.policies.learner import Learner
 from dpbandits.policies.local import LocalPolicy, Person, Server
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.saving import load
+from dpbandits.policies.tickets import Ticket, Tickets
 
 __all__ = [
     "FAMILIES",
@@ -16,6 +17,8 @@ __all__ = [
     "Person",
     "Policy",
     "Server",
+    "Ticket",
+    "Tickets",
     "load",
     "policy_kinds",
     "policy_named",

@@ -1,15 +1,20 @@
-"""A policy at work: `select` an action, then `update` with its reward, or `skip`."""
+"""A policy at work: it decides for people, and learns from what each of them did."""
 
+import math
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpbandits.engine import Streams, check_policy_verbs, decide, is_local, learn, pause_if_due, wrapped
-from dpbandits.engine.loop import compiled_for
-from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
+from dpbandits import checks
+from dpbandits.engine import Streams
+from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, TooLate
+from dpbandits.policies.rounds import Round, Rounds
+from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
@@ -19,11 +24,13 @@ if TYPE_CHECKING:
 
 
 class Learner:
-    """Decides for one person at a time and learns from what each person did.
+    """Decides for people and learns from what each of them did.
 
-    A round is opened by `select` and closed by `update` or `skip`; a second `select` skips the first.
-    Every round counts, with or without a reward. Only the actions are safe to publish: nothing else
-    here is, and nothing else is printed. It may be used from several threads, one call at a time.
+    `decide` opens a round and gives a ticket; `update(ticket, reward)` or `skip(ticket)` answers it, in
+    any order, until the round is closed: at the start of a later decision, when `in_flight` rounds are
+    open or by a clock (`rounds.py`). Every round counts, with or without a reward. With one round in
+    flight `select` and `update(action, reward)` do without tickets. Only the actions are safe to
+    publish: nothing else here is, and nothing else is printed. It may be used from several threads.
     """
 
     def __init__(
@@ -36,27 +43,25 @@ class Learner:
         *,
         seeded: bool,
         compiled: bool = False,
+        in_flight: int = 1,
+        patience: float | None = None,
+        key: bytes | None = None,
     ) -> None:
+        checks.integer(least=1, in_flight=in_flight)
+        if patience is not None:
+            checks.positive(patience=patience)
         self.policy, self.problem = policy, problem
         self.guarantee: Guarantee = policy.guarantee(problem)
-        self._public, self._secret = public, secret
         self._streams, self._seeded = streams, seeded
-        self._rounds = 0
-        self._open: tuple[Any, Any] | None = None  # the context and action of the open round
+        # Of tickets; nothing else draws from this stream here.
+        self._key = streams.chance.bytes(16) if key is None else key
+        self._rounds = Rounds(
+            problem, public, secret, in_flight=in_flight, patience=patience, compiled=compiled
+        )
         self._busy: str | None = None  # the call that is changing the state, or was cut short doing so
         self._ended: str | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
-        # Only a rehearsal of the local model draws when it learns: it is the person's own noise. Handing
-        # a generator to compiled code takes as long as all the rest.
-        self._reporting = streams.noise if is_local(type(public)) else None
-        check_policy_verbs(type(public))
-        if compiled:
-            code = compiled_for(public)
-            self._decide = code.decide
-            self._learn = code.learn
-        else:
-            self._decide, self._learn = decide, learn
 
     def __repr__(self) -> str:
         return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds>"
@@ -75,83 +80,215 @@ class Learner:
     @property
     def rounds(self) -> int:
         """Rounds closed so far."""
-        return self._rounds
+        return self._rounds.closed
+
+    @property
+    def decided(self) -> int:
+        """Decisions made so far; those that are no closed rounds are in flight."""
+        return self._rounds.decided
+
+    @property
+    def in_flight(self) -> int:
+        """How many rounds may be open at once."""
+        return self._rounds.in_flight
+
+    @property
+    def _public(self) -> Any:
+        return self._rounds.public
+
+    @property
+    def _secret(self) -> Any:
+        return self._rounds.secret
 
     @property
     def spent(self) -> Budget | None:
         """What the decisions so far have cost the person they cost most; see `Policy.spent`."""
-        return self.policy.spent(self._public, self._rounds + (self._open is not None))
+        return self.policy.spent(self._rounds.public)
 
-    def select(self, *offered: Any) -> Any:
+    def decide(self, *offered: Any, now: float | None = None) -> Ticket:
         """Choose an action for the next person; `offered` is her context, where there is one.
 
-        One round is open at a time: if the last person's still is, it is closed first, as by `skip`.
+        With `patience` every decision is told the time: `now`, in seconds of any public clock.
         """
+        context, moment = self.problem.context(*offered), self._moment(now)
+        with self._lock:
+            self._refuse_if_unfit()
+            self._refuse_past_the_horizon(1)
+            opened = self._decide(context, moment)
+        return Ticket(_copied(opened.action), round_name(opened.number, self._key))
+
+    def decide_many(self, contexts: int | Sequence[Any], *, now: float | None = None) -> Tickets:
+        """As many calls of `decide` as there are contexts; where there are none, say how many.
+
+        >>> import dpbandits as dpb
+        >>> learner = dpb.LazyThompson(privacy=dpb.PureDP(1.0)).start(dpb.Arms(3), in_flight=100)
+        >>> learner.decide_many(100).actions.shape
+        (100,)
+        """
+        moment = self._moment(now)
+        if isinstance(contexts, int | np.integer):
+            checks.integer(least=1, contexts=contexts)
+            given = [self.problem.context()] * int(contexts)
+        else:
+            given = [self.problem.context(one) for one in contexts]
+        with self._lock:
+            self._refuse_if_unfit()
+            self._refuse_past_the_horizon(len(given))
+            opened = [self._decide(context, moment) for context in given]
+        names = tuple(round_name(one.number, self._key) for one in opened)
+        return Tickets(np.array([one.action for one in opened]), names)
+
+    def select(self, *offered: Any) -> Any:
+        """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
         context = self.problem.context(*offered)
         with self._lock:
             self._refuse_if_unfit()
-            rounds = self._rounds + (self._open is not None)
-            if self._last is not None and rounds >= self._last:
-                raise HorizonReached(
-                    f"the guarantee covers {self._last:,} rounds and they are used up; "
-                    "start a new learner with a longer horizon"
+            if not self._rounds.closes_at_once:
+                self._refuse_without_tickets()
+            if self._rounds.open:
+                raise RoundError(
+                    "a round is open: update() or skip() it before the next select(), or start with "
+                    "in_flight=… and use decide()"
                 )
-            self._busy = "select"
-            if self._open is not None:
-                self._close(self.problem.missing)
-            noise, explore = self._streams.noise, self._streams.explore
-            pause_if_due(self._public, self._secret, noise, self._rounds)
-            chosen = self._decide(self._public, self._secret, context, noise, explore)
-            action: Any = chosen[0].copy() if type(chosen) is tuple else int(chosen)
-            self._open = (context, action)
-            self._busy = None
-        # A basis that the caller sorts or renumbers must not change the one that is learned from.
-        return action if type(action) is int else action.copy()
+            self._refuse_past_the_horizon(1)
+            return _copied(self._decide(context, 0.0).action)
 
-    def update(self, action: Any, reward: Any) -> None:
-        """Close the open round with the reward of its action."""
+    def update(self, ticket: Any, reward: Any) -> None:
+        """Answer a round with the reward of its action. The first answer counts.
+
+        `ticket` is that of `decide` or its name; where one round is in flight, the action will do.
+        """
         with self._lock:
             self._refuse_if_unfit()
-            if self._open is None:
-                raise RoundError("no round is open: call select() before update()")
-            chosen = self._open[1]
-            if action is not chosen and not np.array_equal(action, chosen):
-                raise RoundError(f"the open round chose action {chosen!r}, got an update for {action!r}")
-            value = self.problem.reward(reward)
-            if type(chosen) is not int and np.shape(value) != np.shape(chosen):
-                raise InvalidInput(
-                    f"expected a reward for each of the {np.size(chosen)} items chosen, "
-                    f"got {np.size(value)}"
-                )
+            opened = self._find(ticket)
+            value = self._reward(opened, reward)
             self._busy = "update"
-            self._close(value)
+            self._rounds.answer(opened, value, self._streams.noise)
             self._busy = None
 
-    def skip(self) -> None:
-        """Close the open round without a usable reward."""
+    def update_many(
+        self, tickets: Tickets | Sequence[Any], rewards: Sequence[Any] | NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """Answer many rounds; tells which of them were not too late. Nothing changes if one is wrong."""
+        names = tickets.rounds if isinstance(tickets, Tickets) else tuple(tickets)
+        if len(names) != len(rewards):
+            raise InvalidInput(f"expected {len(names)} rewards, one for each ticket, got {len(rewards)}")
         with self._lock:
             self._refuse_if_unfit()
-            if self._open is None:
-                raise RoundError("no round is open: call select() first")
+            given: dict[int, tuple[Round, Any]] = {}
+            in_time = np.zeros(len(names), np.bool_)
+            for index, (name, reward) in enumerate(zip(names, rewards, strict=True)):
+                try:
+                    opened = self._find(name)
+                except TooLate:
+                    continue
+                if opened.number in given:
+                    raise RoundError(f"round {name!r} is answered twice: the first reward counts")
+                given[opened.number] = opened, self._reward(opened, reward)
+                in_time[index] = True
+            self._busy = "update_many"
+            for opened, value in given.values():
+                self._rounds.answer(opened, value, self._streams.noise)
+            self._busy = None
+        return in_time
+
+    def skip(self, ticket: Any = None) -> None:
+        """Answer a round without a usable reward; where one round is in flight, that one."""
+        with self._lock:
+            self._refuse_if_unfit()
+            opened = self._find(ticket)
             self._busy = "skip"
-            self._close(self.problem.missing)
+            self._rounds.answer(opened, self.problem.missing, self._streams.noise)
             self._busy = None
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to go on to a file only its owner may read, and end this learner.
 
-        The file holds **raw, unprotected data**, and may be continued once: ``dpbandits.load(path)``. If
-        this object went on as well, the same people would be released twice.
+        Rounds in flight are kept, and their tickets stay good. The file holds **raw, unprotected data**,
+        and may be continued once: ``dpbandits.load(path)``. If this object went on as well, the same
+        people would be released twice.
         """
         from dpbandits.policies.saving import save
 
         with self._lock:
             self._refuse_if_unfit()
-            if self._open is not None:
-                raise RoundError("a round is open: update() or skip() it before save()")
             written = save(self, Path(path))
             self._ended = f"it was saved; go on with dpbandits.load({str(written)!r})"
         return written
+
+    def snapshot(self) -> bytes:
+        """All of this learner, its generators too, as bytes that `saving.restore` reads. Not for users.
+
+        It does not end the learner: for a service that plays the same calls back after a crash, so that
+        noise is never drawn twice on other data. It holds raw data, and all noise to come.
+        """
+        from dpbandits.policies.saving import snapshot
+
+        with self._lock:
+            self._refuse_if_unfit()
+            return snapshot(self)
+
+    def renew(self) -> None:
+        """Go on with fresh generators from the operating system. Not for users: see `snapshot`."""
+        with self._lock:
+            self._refuse_if_unfit()
+            self._streams, self._seeded = Streams.of(None), False
+
+    def _decide(self, context: Any, moment: float) -> Round:
+        self._busy = "decide"
+        opened = self._rounds.decide(context, self._streams.noise, self._streams.explore, moment)
+        self._busy = None
+        return opened
+
+    def _find(self, ticket: Any) -> Round:
+        """The open round of a ticket, of its name, or of the action that the one open round chose."""
+        if type(ticket) is Ticket or isinstance(ticket, str):
+            return self._named(ticket if isinstance(ticket, str) else ticket.round)
+        rounds = self._rounds
+        if not rounds.closes_at_once:
+            self._refuse_without_tickets()
+        if not rounds.open:
+            raise RoundError("no round is open: call select() or decide() first")
+        opened = rounds.open[0]
+        if ticket is None or (type(ticket) is int and ticket == opened.action):
+            return opened
+        if not np.array_equal(ticket, opened.action):
+            raise RoundError(
+                f"the open round chose action {opened.action!r}, got an update for {ticket!r}"
+            )
+        return opened
+
+    def _named(self, name: str) -> Round:
+        rounds, number = self._rounds, round_number(name, self._key)
+        if number >= rounds.decided:
+            raise RoundError(f"round {number} is not decided yet: its ticket is from another time")
+        if number < rounds.closed:
+            raise TooLate(f"round {number} is closed: its reward came too late to be learned from")
+        opened = rounds.open[number - rounds.closed]
+        if opened.answered:
+            raise RoundError(f"round {number} was answered already: the first reward counts")
+        return opened
+
+    def _reward(self, opened: Round, reward: Any) -> Any:
+        value = self.problem.reward(reward)
+        if type(opened.action) is not int and np.shape(value) != np.shape(opened.action):
+            raise InvalidInput(
+                f"expected a reward for each of the {np.size(opened.action)} items chosen, "
+                f"got {np.size(value)}"
+            )
+        return value
+
+    def _moment(self, now: float | None) -> float:
+        if (now is None) != (self._rounds.patience is None):
+            raise InvalidInput(
+                "a learner with patience is told the time of every decision: decide(…, now=seconds)"
+                if now is None
+                else "now= is for a learner that was started with patience=seconds"
+            )
+        moment = 0.0 if now is None else checks.number("now", now)
+        if not math.isfinite(moment):
+            raise InvalidInput(f"expected now to be a time in seconds, got {now}")
+        return moment
 
     def _refuse_if_unfit(self) -> None:
         """A learner works in the process that made it, until it ends or a call is cut short."""
@@ -165,11 +302,19 @@ class Learner:
                 "load a save or start again"
             )
 
-    def _close(self, reward: Any) -> None:
-        assert self._open is not None
-        context, action = self._open
-        if type(action) is not int:
-            action, reward = wrapped(action), wrapped(reward)
-        self._open = None
-        self._rounds += 1
-        self._learn(self._public, self._secret, context, action, reward, self._reporting)
+    def _refuse_past_the_horizon(self, decisions: int) -> None:
+        if self._last is not None and self._rounds.decided + decisions > self._last:
+            raise HorizonReached(
+                f"the guarantee covers {self._last:,} rounds and they are used up; "
+                "start a new learner with a longer horizon"
+            )
+
+    def _refuse_without_tickets(self) -> NoReturn:
+        raise RoundError(
+            "several rounds may be in flight here: decide() gives a ticket, and update() takes it"
+        )
+
+
+def _copied(action: Any) -> Any:
+    """What the caller sorts or renumbers must not be what is learned from."""
+    return action if type(action) is int else action.copy()

@@ -75,26 +75,36 @@ class Policy(Recipe):
         """The horizon below which this budget leaves nothing better than uniform play."""
         return 0
 
-    def start(self, problem: Problem, *, seed: Seed = None, compiled: bool | None = None) -> Learner:
+    def start(
+        self,
+        problem: Problem,
+        *,
+        in_flight: int = 1,
+        patience: float | None = None,
+        seed: Seed = None,
+        compiled: bool | None = None,
+    ) -> Learner:
         """A learner on this problem; without a seed, on the operating system's randomness.
+
+        Up to `in_flight` rounds are open at once; each is closed when so many others were decided since,
+        with its reward or without. With `patience` a round is closed at the first decision that comes so
+        many seconds after its own, and `in_flight` is a cap.
 
         A seed is for tests and simulation: whoever knows it can undo the noise. Compiled or not, it
         decides alike; the first compiled decision takes seconds to prepare, later ones are quicker.
         """
-        return self.rehearse(
-            problem, seed=seed, compiled=self.compiles if compiled is None else compiled
-        )
+        compiled = self.compiles if compiled is None else compiled
+        options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
+        return self.rehearse(problem, seed=seed, **options)
 
-    def rehearse(self, problem: Problem, *, seed: Seed = None, compiled: bool = False) -> Learner:
+    def rehearse(self, problem: Problem, *, seed: Seed = None, **options: Any) -> Learner:
         """A learner that plays all parts, for tests: for a local policy the server and every person.
 
-        For all other policies it is what `start` gives.
+        For all other policies it is what `start` gives, with its options.
         """
         self.check(problem)
-        streams = Streams.of(seed)
-        return Learner(
-            self, problem, *self.begin(problem), streams, seeded=seed is not None, compiled=compiled
-        )
+        streams, seeded = Streams.of(seed), seed is not None
+        return Learner(self, problem, *self.begin(problem), streams, seeded=seeded, **options)
 
     def check(self, problem: Problem) -> None:
         """Refuse a problem this policy cannot be started on."""

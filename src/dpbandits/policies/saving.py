@@ -8,48 +8,48 @@ would reuse its noise: so saving ends a learner, loading renames the file, a ren
 import io
 import json
 import os
+import platform
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from dpbandits import checks
-from dpbandits.engine import Streams, leaves
+from dpbandits.engine import Streams, bare, leaves, wrapped
+from dpbandits.engine.flight import (
+    Flight,
+    kept_action,
+    kept_context,
+    kept_reward,
+    put_context,
+    put_outcome,
+    start_flight,
+)
 from dpbandits.errors import DPBanditsError, SaveFileError
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.problems import Problem
 from dpbandits.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 _USED = ".continued"
 
 
 def save(learner: Learner, path: Path) -> Path:
-    """Write a learner between two rounds; replaces an older save of that name as a whole."""
-    header = {
-        "format": FORMAT,
-        "version": __version__,
-        "note": "raw, unprotected data: keep secret, continue once",
-        "policy": learner.policy.to_dict(),
-        "problem": learner.problem.to_dict(),
-        "rounds": learner.rounds,
-        "streams": _stream_states(learner),
-    }
-    arrays: dict[str, Any] = {
-        f"{part}.{name}": np.asarray(value)
-        for part, state in (("public", learner._public), ("secret", learner._secret))
-        for name, value in leaves(state)
-    }
-    buffer = io.BytesIO()
-    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    """Write a learner, with its rounds in flight; replaces an older save of that name as a whole."""
+    # Without a seed the noise comes fresh from the operating system, so nothing is kept to repeat.
+    archive = _archive(learner, streams=learner._seeded)
     # A new file of an unguessable name, readable by its owner only, moved into place whole.
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(buffer.getvalue())
+            file.write(archive)
             file.flush()
             os.fsync(handle)
         Path(draft).replace(path)
@@ -57,6 +57,34 @@ def save(learner: Learner, path: Path) -> Path:
         Path(draft).unlink(missing_ok=True)
         raise
     return path
+
+
+def snapshot(learner: Learner) -> bytes:
+    """A learner as bytes, generators included, to play its calls back after a crash. Not for users."""
+    return _archive(learner, streams=True)
+
+
+def restore(data: bytes) -> Learner:
+    """The learner of a snapshot, bit for bit. Not for users: going on from one snapshot twice, on
+    different people, uses the same noise twice.
+    """
+    return _restored("the snapshot", *_read("the snapshot", data))
+
+
+def fingerprint() -> dict[str, str]:
+    """What must be alike for the same calls to give the same bits: versions, processor and BLAS."""
+    pools = sorted(
+        " ".join(str(pool[key]) for key in ("internal_api", "version", "architecture") if key in pool)
+        for pool in threadpool_info()
+    )
+    return {
+        "dpbandits": __version__,
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "blas": ", ".join(pools),
+    }
 
 
 def load(path: str | Path) -> Learner:
@@ -73,47 +101,113 @@ def load(path: str | Path) -> Learner:
     except OSError as error:
         raise SaveFileError(f"{path} cannot be claimed: {error}") from error
     try:
-        return _restore(path, *_read(path, used))
+        return _restored(path, *_read(path, used.read_bytes()))
     except BaseException:
         used.rename(target)
         raise
 
 
-def _restore(path: Path, header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
-    if header["format"] > FORMAT:
+def _archive(learner: Learner, *, streams: bool) -> bytes:
+    rounds = learner._rounds
+    header = {
+        "format": FORMAT,
+        "version": __version__,
+        "note": "raw, unprotected data: keep secret, continue once",
+        "policy": learner.policy.to_dict(),
+        "problem": learner.problem.to_dict(),
+        "in_flight": rounds.in_flight,
+        "patience": rounds.patience,
+        "decided": rounds.decided,
+        "observed": rounds.observed,
+        "now": rounds.now,
+        "ticket_key": learner._key.hex(),
+        "seeded": learner._seeded,
+        "streams": [one.bit_generator.state for one in learner._streams] if streams else None,
+    }
+    parts = {
+        "public": rounds.public,
+        "secret": rounds.secret,
+        "flight": _flight(learner.problem, rounds),
+    }
+    arrays: dict[str, Any] = {
+        f"{part}.{name}": np.asarray(value)
+        for part, state in parts.items()
+        for name, value in leaves(state)
+    }
+    arrays["answered"] = np.array([one.answered for one in rounds.open], np.bool_)
+    buffer = io.BytesIO()
+    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def _flight(problem: Problem, rounds: Rounds) -> Flight:
+    """The open rounds as arrays, in the order of decisions."""
+    flight = start_flight(len(rounds.open), problem.kept_features, problem.kept_items)
+    for place, one in enumerate(rounds.open):
+        put_context(flight, place, *one.kept)
+        reward = one.reward if one.answered else problem.missing
+        put_outcome(flight, place, wrapped(one.action), wrapped(reward))
+        flight.began[place] = one.began
+    return flight
+
+
+def _reopen(problem: Problem, flight: Flight, answered: Any, first: int) -> Iterator[Round]:
+    for place in range(flight.began.size):
+        kept = kept_context(flight, place), bare(kept_action(flight, place))
+        chosen = int(flight.actions[place]) if problem.kept_features else kept[1]
+        one = Round(first + place, chosen, kept, float(flight.began[place]), bool(answered[place]))
+        if one.answered:
+            one.reward = bare(kept_reward(flight, place))
+        yield one
+
+
+def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
+    if header["format"] != FORMAT:
         raise SaveFileError(
-            f"{path} was written by dpbandits {header['version']}; this is {__version__}, please upgrade"
+            f"{path} was written by dpbandits {header['version']} in format {header['format']}; this is "
+            f"{__version__}, which reads format {FORMAT}"
         )
     try:
         policy = Policy.from_dict(header["policy"])
         problem = Problem.from_dict(header["problem"])
         policy.check(problem)
-        checks.integer(least=0, rounds=header["rounds"])
+        checks.integer(least=0, decided=header["decided"], observed=header["observed"])
         public, secret = policy.begin(problem)
-        _fill(public, "public", arrays)
-        _fill(secret, "secret", arrays)
+        answered = np.atleast_1d(arrays["answered"])
+        flight = start_flight(answered.size, problem.kept_features, problem.kept_items)
+        for part, state in (("public", public), ("secret", secret), ("flight", flight)):
+            _fill(state, part, arrays)
         streams = Streams.of(None)
         if header["streams"] is not None:
             for generator, state in zip(streams, header["streams"], strict=True):
                 generator.bit_generator.state = state
-    except (DPBanditsError, KeyError, TypeError, ValueError) as error:
+        learner = Learner(
+            policy,
+            problem,
+            public,
+            secret,
+            streams,
+            seeded=bool(header["seeded"]),
+            compiled=policy.compiles,
+            in_flight=header["in_flight"],
+            patience=header["patience"],
+            key=bytes.fromhex(header["ticket_key"]),
+        )
+        rounds = learner._rounds
+        rounds.decided, rounds.observed = header["decided"], header["observed"]
+        rounds.now = checks.number("now", header["now"])
+        closed = rounds.decided - answered.size
+        if not (rounds.observed <= closed and answered.size <= rounds.in_flight):
+            raise ValueError("its counts of rounds do not agree")
+        rounds.open.extend(_reopen(problem, flight, answered, closed))
+    except (DPBanditsError, KeyError, TypeError, ValueError, IndexError) as error:
         raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
-    seeded, compiled = header["streams"] is not None, policy.compiles
-    learner = Learner(policy, problem, public, secret, streams, seeded=seeded, compiled=compiled)
-    learner._rounds = header["rounds"]
     return learner
 
 
-def _stream_states(learner: Learner) -> list[Any] | None:
-    # Without a seed the noise comes fresh from the operating system, so nothing is kept to repeat.
-    if not learner._seeded:
-        return None
-    return [generator.bit_generator.state for generator in learner._streams]
-
-
-def _read(path: Path, claimed: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read(path: str | Path, data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with np.load(io.BytesIO(claimed.read_bytes()), allow_pickle=False) as archive:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
         if not isinstance(header["format"], int):

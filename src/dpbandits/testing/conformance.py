@@ -117,8 +117,26 @@ def _agree_three_ways(policy: Policy, world: Environment) -> None:
         require(totals == plain.totals, policy, f"the simulation (chunk {chunk}) must agree bitwise")
 
 
+def check_in_flight(policy: Policy, world: Environment) -> None:
+    """With several rounds open, the three ways agree too, and the order of arrival changes nothing."""
+    problem, seed = world.problem(ROUNDS), run_seed(9, 0)
+    for one, places in ((policy, 50), (policy.small(), 7)):
+        learner = one.rehearse(problem, seed=seed, in_flight=places)
+        plain = drive(learner, world, seed, ROUNDS)
+        for arrivals in map(np.random.default_rng, range(2)):
+            learner = one.rehearse(problem, seed=seed, in_flight=places)
+            other = drive(learner, world, seed, ROUNDS, arrivals=arrivals)
+            require(other == plain, policy, f"the order of arrival ({places} open) must change nothing")
+        learner = one.rehearse(problem, seed=seed, in_flight=places, compiled=True)
+        compiled = drive(learner, world, seed, ROUNDS)
+        require(plain == compiled, policy, f"plain and compiled runs ({places} open) must agree")
+        for chunk in (13, ROUNDS):
+            totals = simulated_totals(one, world, seed, ROUNDS, chunk, places)
+            require(totals == plain.totals, policy, f"the simulation ({places} open) must agree bitwise")
+
+
 def check_rounds(policy: Policy, world: Environment) -> None:
-    """A round is opened once, closed once, for its own action; errors change nothing."""
+    """A round is opened once, answered once, for its own action; errors change nothing."""
     learner = policy.rehearse(world.problem(ROUNDS), seed=1)
     offered = _offers(world)
     require(refuses(RoundError, learner.skip) is not None, policy, "skip before select is refused")
@@ -127,24 +145,20 @@ def check_rounds(policy: Policy, world: Environment) -> None:
     action = learner.select(*offered)
     before = state_bytes(learner)
     other = np.asarray(action) + 1
-    require(
-        refuses(RoundError, lambda: learner.update(other, 1.0)) is not None,
-        policy,
-        "another action",
-    )
-    require(refuses(InvalidInput, lambda: learner.update(action, math.nan)) is not None, policy, "NaN")
-    require(
-        refuses(InvalidInput, lambda: learner.update(action, "a")) is not None,
-        policy,
-        "not a number",
-    )
-    require(state_bytes(learner) == before, policy, "a refused update must change nothing")
+    for wrong, error, said in (
+        (lambda: learner.update(other, 1.0), RoundError, "another action"),
+        (lambda: learner.update(action, math.nan), InvalidInput, "NaN"),
+        (lambda: learner.update(action, "a"), InvalidInput, "not a number"),
+        (lambda: learner.select(*offered), RoundError, "a second select"),
+    ):
+        require(refuses(error, wrong) is not None, policy, f"{said} is refused")
+    require(state_bytes(learner) == before, policy, "a refused call must change nothing")
     learner.update(action, alike(1.0, action))
     twice = refuses(RoundError, lambda: learner.update(action, 1.0))
     require(twice is not None, policy, "a second update is refused")
     learner.select(*offered)
-    learner.select(*offered)
-    require(learner.rounds == 2, policy, "a second select skips the first round")
+    learner.skip()
+    require(learner.rounds == 2, policy, "a skipped round counts")
 
 
 def check_rewards(policy: Policy, world: Environment) -> None:
@@ -195,19 +209,24 @@ def check_horizon(policy: Policy, world: Environment) -> None:
     learner = policy.rehearse(world.problem(40), seed=1)
     if learner.guarantee.is_private and learner.guarantee.horizon is not None:
         for _ in range(40):
-            learner.select(*_offers(world))
+            learner.decide(*_offers(world))
         before = state_bytes(learner)
-        beyond = refuses(HorizonReached, lambda: learner.select(*_offers(world)))
+        beyond = refuses(HorizonReached, lambda: learner.decide(*_offers(world)))
         require(beyond is not None, policy, "no decision past the horizon")
-        require(state_bytes(learner) == before, policy, "a refused select must change nothing")
+        require(state_bytes(learner) == before, policy, "a refused decision must change nothing")
 
 
 def check_save(policy: Policy, world: Environment) -> None:
-    """A save continues to the same trajectory, once, and is the owner's only."""
+    """A save continues to the same trajectory, once, and is the owner's only; rounds in flight too."""
+    for places in (1, 9):
+        _continues(policy, world, places)
+
+
+def _continues(policy: Policy, world: Environment, places: int) -> None:
     problem, seed = world.problem(ROUNDS), run_seed(6, 0)
-    whole = policy.rehearse(problem, seed=seed)
+    whole = policy.rehearse(problem, seed=seed, in_flight=places)
     drive(whole, world, seed, ROUNDS)
-    learner = policy.rehearse(problem, seed=seed)
+    learner = policy.rehearse(problem, seed=seed, in_flight=places)
     chance, state = Streams.of(seed).chance, world.world()
     drive(learner, world, chance, ROUNDS // 2, state)
     with tempfile.TemporaryDirectory() as folder:
@@ -266,6 +285,19 @@ def check_replay(policy: Policy, world: Environment) -> None:
         require(past.private, policy, str(past))
 
 
+def check_replay_in_flight(policy: Policy, world: Environment) -> None:
+    """The guarantee holds with several rounds open, by count and by a clock."""
+    kind = type(world.problem(ROUNDS))
+    if not policy.guarantee(kind.example(100)).is_private:
+        return
+    for places, patience in ((7, None), (50, None), (50, 4.0)):
+        length = kind.replay_rounds + (places if patience is None else 10)
+        problem = kind.example(length)
+        options: dict[str, Any] = {"in_flight": places, "patience": patience}
+        found = replay(policy.small(), problem, rounds=length, thorough=False, **options)
+        require(found.private, policy, f"{places} open, patience {patience}: {found}")
+
+
 def check_local(policy: Policy, world: Environment) -> None:
     """Server and people apart decide like the rehearsal; no broadcast makes a message cost more."""
     if not isinstance(policy, LocalPolicy):
@@ -290,6 +322,7 @@ CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (
     check_recipe,
     check_budgets,
     check_three_ways,
+    check_in_flight,
     check_rounds,
     check_rewards,
     check_noise_off,
@@ -297,6 +330,7 @@ CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (
     check_save,
     check_memory,
     check_replay,
+    check_replay_in_flight,
     check_local,
     check_beats_uniform,
 )

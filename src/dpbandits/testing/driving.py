@@ -8,8 +8,9 @@ import numpy as np
 from dpbandits import engine
 from dpbandits.engine import Streams, bare, wrapped
 from dpbandits.environments import Environment
-from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server
+from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, Ticket
 from dpbandits.simulation.run import play
+from dpbandits.simulation.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -39,23 +40,34 @@ def drive(
     chance: np.random.Generator | np.random.SeedSequence,
     rounds: int,
     state: Any = None,
+    arrivals: np.random.Generator | None = None,
 ) -> Driven:
     """Play rounds in plain Python on the chances that `simulate` would use for the same seed.
 
-    Given a `state`, the world goes on from there.
+    Given a `state`, the world goes on from there. Given `arrivals`, rewards come in a random order, each
+    before its round is closed; otherwise at once.
     """
     if isinstance(chance, np.random.SeedSequence):
         chance = Streams.of(chance).chance
     state = world.world() if state is None else state
     actions, totals = [], [0.0, 0.0, 0.0]
-    for _ in range(rounds):
+    waiting: list[tuple[int, Ticket, Any]] = []  # the last moment, and the answer
+    for index in range(rounds):
         context = state.offer(chance)
-        action = learner.select(*arguments(context))
+        ticket = learner.decide(*arguments(context))
+        action = ticket.action
         reward = state.pay(context, wrapped(action), chance)
-        learner.update(action, bare(reward))
+        last = index if arrivals is None else index + learner.in_flight - 1
+        waiting.append((last, ticket, np.copy(bare(reward))[()]))
+        while waiting and waiting[0][0] <= index:
+            learner.update(*waiting.pop(0)[1:])
+        while waiting and arrivals is not None and arrivals.random() < 0.5:
+            learner.update(*waiting.pop(int(arrivals.integers(len(waiting))))[1:])
         best, mean, income = state.settle(context, wrapped(action), reward)
         totals = [totals[0] + (best - mean), totals[1] + income, totals[2] + best]
         actions.append(action if isinstance(action, int) else tuple(action))
+    for _, *answer in waiting:
+        learner.update(*answer)
     return Driven(actions, [float(total) for total in totals], state_bytes(learner))
 
 
@@ -78,10 +90,16 @@ def drive_apart(
 
 
 def simulated_totals(
-    policy: Policy, world: Environment, seed: np.random.SeedSequence, rounds: int, chunk: int
+    policy: Policy,
+    world: Environment,
+    seed: np.random.SeedSequence,
+    rounds: int,
+    chunk: int,
+    in_flight: int = 1,
 ) -> list[float]:
     """The same sums from the compiled loop, played in chunks of a fixed size."""
-    played = play(policy, world, np.array([rounds]), seed, chunk=chunk)
+    timing = None if in_flight == 1 else Timing(in_flight=in_flight)
+    played = play(policy, world, np.array([rounds]), seed, chunk=chunk, timing=timing)
     assert played is not None
     return [float(value) for value in played.curves[-1]]
 

@@ -1,0 +1,52 @@
+"""The rounds of a learner as the audit drives them: everything that can be seen is written down."""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from dpbandits.engine import is_local, state_bytes, steps_of
+from dpbandits.policies import Policy
+from dpbandits.policies.rounds import Rounds
+from dpbandits.problems import Problem
+
+
+class WatchedRounds(Rounds):
+    """As a learner's own, in plain Python; `seen` holds `public` before each choice, and messages."""
+
+    def __init__(self, problem: Problem, public: Any, secret: Any, **options: Any) -> None:
+        super().__init__(problem, public, secret, **options)
+        self.seen: list[bytes] = []
+        self._steps = steps_of(public)
+        self._decide, self._learn = self._release_then_select, self._learn_and_tell
+
+    @classmethod
+    def of(cls, policy: Policy, problem: Problem, **options: Any) -> "WatchedRounds":
+        """A policy's first state."""
+        return cls(problem, *policy.begin(problem), **options)
+
+    def copied(self) -> "WatchedRounds":
+        """All that may change; the problem does not."""
+        return copy.deepcopy(self, {id(self.problem): self.problem})
+
+    def _release_then_select(
+        self, public: Any, secret: Any, context: Any, noise: Any, explore: Any
+    ) -> Any:
+        if not is_local(type(public)):
+            public.release(secret, noise)
+        self.seen += state_bytes(public)
+        return public.select(context, explore)
+
+    def _learn_and_tell(self, *arguments: Any) -> Any:
+        message = self._steps.learn(*arguments)
+        if message is not None:
+            # What a message holds is seen, whether the server makes use of it or not.
+            parts = message if isinstance(message, tuple) else (message,)
+            self.seen += [b"".join(bits(part)) for part in parts]
+        return message
+
+
+def bits(value: Any) -> tuple[bytes, bytes]:
+    """A value's type and its bits."""
+    array = np.asarray(value)
+    return array.dtype.str.encode(), array.tobytes()

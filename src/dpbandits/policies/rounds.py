@@ -1,0 +1,121 @@
+"""What a round is: opened by a decision, answered any time, closed in order when a later one is made.
+
+`Rounds` is the state of a learner as a plain machine: no locks, no tickets, no generators of its own. It
+sees only its arguments, so the audit can drive it on neighbouring streams, and a service can play a log
+back.
+
+**Closing.** Round t is closed at the start of a decision, in the order of decisions: when `in_flight`
+rounds are open, or when it has been open for `patience` seconds by the times that decisions were given.
+Then its reward is observed, or a missing one. What arrives later is too late. With one round in flight
+and no clock a round is closed as soon as it is answered: no decision can come in between.
+
+**Why it costs no privacy.** (1) Which rounds are closed before decision n is a function of n and of
+public times, never of what arrived. (2) `observe` changes `public` by a function of public values alone
+(and of the action, where actions are public). (3) A datum is in exactly one batch, leaf, row or epoch,
+found by public values. (4) A missing reward is stored as exactly 0 and counted. Fix the results of all
+draws: on neighbouring streams the sequence of closings, releases and decisions is the same by (1); by
+(2) and induction so are `public` and all decisions (those for everyone else in the joint model); so the
+datum enters one release, by (3), whose location moves by at most its sensitivity. The argument of each
+mechanism (`sums/`) then applies as it stands: it never uses that an observed action is the last one.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from dpbandits.engine import is_local, pause_if_due, steps_of, wait, wrapped
+from dpbandits.engine.loop import compiled_for
+from dpbandits.engine.verbs import Steps
+from dpbandits.problems import Problem
+
+
+@dataclass(slots=True)
+class Round:
+    """One that is decided and not closed."""
+
+    number: int
+    action: Any  # as it was chosen
+    kept: tuple[Any, Any]  # context and action, as little of them as `observe` reads
+    began: float
+    answered: bool = False
+    reward: Any = None
+
+
+class Rounds:
+    """The rounds of one learner, on one state."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        public: Any,
+        secret: Any,
+        *,
+        in_flight: int = 1,
+        patience: float | None = None,
+        compiled: bool = False,
+    ) -> None:
+        self.problem, self.public, self.secret = problem, public, secret
+        self.in_flight, self.patience = in_flight, patience
+        self.closes_at_once = in_flight == 1 and patience is None  # when a round is answered
+        self.open: deque[Round] = deque()
+        self.decided = 0  # rounds opened so far
+        self.observed = 0  # rounds closed and learned from
+        self.now = 0.0  # the time of the last decision
+        steps = steps_of(public)
+        if compiled:
+            code = compiled_for(public)
+            steps = Steps(code.decide, code.learn)
+        self._decide, self._learn = steps
+        self._is_local = is_local(type(public))
+        self._pauses = "next_pause" in public._fields
+
+    @property
+    def closed(self) -> int:
+        """Rounds closed so far."""
+        return self.decided - len(self.open)
+
+    def decide(self, context: Any, noise: Any, explore: Any, now: float = 0.0) -> Round:
+        """Close what is due, release what is due, choose."""
+        if now > self.now:  # time does not run backwards
+            self.now = now
+        while self.open and self._is_due():
+            self._close(noise)
+        if self._pauses:
+            pause_if_due(self.public, self.secret, noise, self.observed)
+        chosen = self._decide(self.public, self.secret, context, noise, explore)
+        action: Any = chosen[0].copy() if type(chosen) is tuple else int(chosen)
+        kept = context, action
+        if not self.closes_at_once:
+            kept = self.problem.kept(context, action)
+            wait(self.public, wrapped(action), 1)
+        opened = Round(self.decided, action, kept, self.now)
+        self.open.append(opened)
+        self.decided += 1
+        return opened
+
+    def answer(self, opened: Round, reward: Any, noise: Any) -> Any:
+        """Keep the reward of an open round until it is closed."""
+        opened.answered, opened.reward = True, reward
+        return self._close(noise) if self.closes_at_once else None
+
+    def _is_due(self) -> bool:
+        if len(self.open) >= self.in_flight:
+            return True
+        return self.patience is not None and self.now - self.open[0].began >= self.patience
+
+    def _close(self, noise: Any) -> Any:
+        """Close the oldest; in a rehearsal of the local model, the message that it sends."""
+        if self._pauses:
+            pause_if_due(self.public, self.secret, noise, self.observed)
+        oldest = self.open.popleft()
+        context, action = oldest.kept
+        reward = oldest.reward if oldest.answered else self.problem.missing
+        if type(action) is not int:
+            action, reward = wrapped(action), wrapped(reward)
+        if not self.closes_at_once:
+            wait(self.public, action, -1)
+        self.observed += 1
+        # Only the local model draws when it learns. Handing a generator to compiled code takes as long
+        # as all the rest.
+        drawn = noise if self._is_local else None
+        return self._learn(self.public, self.secret, context, action, reward, drawn)
