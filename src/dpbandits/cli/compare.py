@@ -21,7 +21,7 @@ from dpbandits.cli.output import (
 )
 from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy, whole
 from dpbandits.engine.cache import cache_home
-from dpbandits.environments import Environment, MovieRatings
+from dpbandits.environments import Environment, LogNormal, MovieRatings
 from dpbandits.environments.movielens import LICENCE
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
@@ -30,6 +30,8 @@ from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.problems import KernelContexts
 from dpbandits.reports.html import Page
 from dpbandits.simulation import Trace, simulate
+from dpbandits.simulation.run import problem_of
+from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import describe
 
 
@@ -51,6 +53,15 @@ def compare(
     rounds: str = typer.Option("1e5", help="Rounds of each run."),
     runs: int = typer.Option(20, help="Independent runs of each policy."),
     seed: int = typer.Option(0, help="The same seed gives the same table."),
+    in_flight: int = typer.Option(
+        1, help="Rounds open at once: rewards may come after so many others were decided for."
+    ),
+    delay: float = typer.Option(
+        None, help="Median delay of rewards, in decisions; those later than --in-flight are lost."
+    ),
+    rounds_per_person: int = typer.Option(
+        None, help="People return: from so many rounds of one person is learned at most."
+    ),
     threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
     twins: bool = typer.Option(True, help="Add each policy's non-private twin."),
     report: Path = typer.Option(None, help="Write a page with the plot, e.g. report.html."),
@@ -67,12 +78,17 @@ def compare(
     chosen = _chosen(policies or [], wanted, world, twins)
     length = whole(rounds, "rounds")
     checks.integer(least=1, rounds=length, runs=runs)
-    problem = world.problem(length)
+    if delay is not None and in_flight == 1:
+        raise InvalidInput("with one round in flight no reward can be late; say --in-flight too")
+    delays = None if delay is None else LogNormal(delay)
+    timing = Timing(in_flight=in_flight, delays=delays)
+    problem = problem_of(world, length, rounds_per_person)
     if isinstance(problem, KernelContexts) and not as_json:
         console().print(_outlook(problem, chosen, length), style="dim")
     if isinstance(world, MovieRatings) and not as_json:
         console().print(f"{world.films().edition}. {LICENCE}", style="dim")
-    checkpoint = _checkpoint(describe(chosen, world, length, runs, seed))
+    timed: dict[str, Any] = {"timing": timing, "rounds_per_person": rounds_per_person}
+    checkpoint = _checkpoint(describe(chosen, world, length, runs, seed, **timed))
     if checkpoint.exists() and not as_json:
         console().print("going on from where this comparison was stopped", style="dim")
     with stoppable("finished runs are kept"):
@@ -85,17 +101,33 @@ def compare(
             threads=threads,
             progress=not as_json,
             checkpoint=checkpoint,
+            in_flight=in_flight,
+            delays=delays,
+            rounds_per_person=rounds_per_person,
         )
     rows, sentences = _rows(trace, chosen), _sentences(trace)
     if as_json:
         print_json({"rows": rows, "guarantees": trace.header["guarantees"], "seed": seed})
     else:
-        print_rows(rows, f"Regret after {length:,} rounds, {runs} run{'s'[: runs != 1]}, {wanted}")
+        title = f"Regret after {length:,} rounds, {runs} run{'s'[: runs != 1]}, {wanted}"
+        print_rows(rows, title + _unusual(trace.header))
         for labels, sentence in sentences.items():
             console().print(f"[bold]{labels}[/]: {sentence}")
     for path in _write(trace, rows, sentences, report, plot, save):
         if not as_json:
             console().print(f"written: {path}", style="dim")
+
+
+def _unusual(header: dict[str, Any]) -> str:
+    """How rounds follow each other, where not one by one."""
+    said = ""
+    if "in_flight" in header:
+        said += f", {header['in_flight']:,} rounds in flight"
+    if "delays" in header:
+        said += f", rewards after {header['delays']['median']:g} decisions (median)"
+    if "rounds_per_person" in header:
+        said += f", at most {header['rounds_per_person']} of one person"
+    return said
 
 
 def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) -> str:
@@ -176,7 +208,8 @@ def _write(
     written = []
     if report is not None:
         header = trace.header
-        lead = f"Regret over {header['rounds']:,} rounds, {header['runs']} runs, seed {header['seed']}."
+        lead = f"Regret over {header['rounds']:,} rounds, {header['runs']} runs, seed {header['seed']}"
+        lead += _unusual(header) + "."
         page = Page("What does privacy cost?", lead)
         page.text(*(_takeaway(row) for row in rows if row["times_twin"]))
         page.picture(trace.plot(), "Mean regret; shaded from the best to the worst run.")
