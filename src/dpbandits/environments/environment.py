@@ -10,7 +10,7 @@ from dpbandits.recipes import Recipe
 
 @dataclass(frozen=True)
 class Environment(Recipe):
-    """A world as a frozen recipe. Its verbs `offer`, `pay` and `settle` stand beside it.
+    """A world as a frozen recipe. Its state has the verbs `offer`, `pay` and `settle`.
 
     Every round draws the same number of chances whatever is chosen, so that two policies on one run
     meet the same world (common random numbers).
@@ -24,7 +24,7 @@ class Environment(Recipe):
 
     @abstractmethod
     def world(self) -> Any:
-        """The state the verbs work on."""
+        """The state, with its verbs."""
 
     @abstractmethod
     def uniform_regret(self) -> float:

@@ -18,7 +18,7 @@ class Policy(Recipe):
     """How to decide, and what is promised about it. No data, no seed.
 
     A subclass names its `problem_kind`, the budgets it `accepts` and its `paper`, makes its first
-    state in `begin`, and states its `guarantee`; its verbs stand beside it as plain functions.
+    state in `begin`, and states its `guarantee`; the verbs are methods of that state.
     """
 
     abstract: ClassVar[bool] = True

@@ -26,7 +26,7 @@ class Matroid(Recipe):
 
     For a matroid of your own give `size` and `independent(chosen)`; with up to 16 items that is all, for
     its axioms are then checked and its sets tabulated. A larger one gives `state()` in place of
-    `independent`: a named tuple of arrays, with the verbs `clear` and `join` beside it.
+    `independent`: a named tuple of arrays, with the verbs `clear` and `join` as methods.
     """
 
     abstract: ClassVar[bool] = True
@@ -44,7 +44,7 @@ class Matroid(Recipe):
         return len(set(items)) == len(items) and all(state.join(item) for item in items)
 
     def state(self) -> Any:
-        """What the verbs `clear` and `join` work on."""
+        """A fresh state with the verbs `clear` and `join`."""
         if type(self).independent is Matroid.independent:
             raise TypeError(f"{type(self).__name__} needs independent(chosen) or state()")
         return _tabulate(self)
