@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine.cache import own_cache
@@ -44,6 +45,15 @@ class Ledger(NamedTuple):
         return cls(grid, np.zeros((grid.size, 3)), np.zeros(3), np.zeros(2, np.int64))
 
 
+@register_jitable(forceinline=True)
+def _keep(ledger: Ledger, point: int, regret: float, earned: float, optimum: float) -> int:
+    """Write the totals down at a round of the grid; the next point."""
+    ledger.curves[point, 0] = regret
+    ledger.curves[point, 1] = earned
+    ledger.curves[point, 2] = optimum
+    return point + 1
+
+
 def _run(
     public: Any,
     secret: Any,
@@ -70,10 +80,7 @@ def _run(
         optimum += best
         done += 1
         if done == ledger.grid[point]:
-            ledger.curves[point, 0] = regret
-            ledger.curves[point, 1] = earned
-            ledger.curves[point, 2] = optimum
-            point += 1
+            point = _keep(ledger, point, regret, earned, optimum)
     ledger.done[0], ledger.done[1] = done, point
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
 
@@ -132,10 +139,7 @@ def _run_in_flight(
         optimum += best
         done += 1
         if done == ledger.grid[point]:
-            ledger.curves[point, 0] = regret
-            ledger.curves[point, 1] = earned
-            ledger.curves[point, 2] = optimum
-            point += 1
+            point = _keep(ledger, point, regret, earned, optimum)
     ledger.done[0], ledger.done[1], flight.closed[0] = done, point, closed
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
 

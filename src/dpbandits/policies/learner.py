@@ -143,9 +143,10 @@ class Learner:
         context = self.problem.context(*offered)
         with self._lock:
             self._refuse_if_unfit()
-            if not self._rounds.closes_at_once:
+            rounds = self._rounds
+            if not rounds.closes_at_once:
                 self._refuse_without_tickets()
-            if self._rounds.open:
+            if rounds.open:
                 raise RoundError(
                     "a round is open: update() or skip() it before the next select(), or start with "
                     "in_flight=… and use decide()"
@@ -242,15 +243,17 @@ class Learner:
 
     def _find(self, ticket: Any) -> Round:
         """The open round of a ticket, of its name, or of the action that the one open round chose."""
-        if type(ticket) is Ticket or isinstance(ticket, str):
-            return self._named(ticket if isinstance(ticket, str) else ticket.round)
+        if type(ticket) is Ticket:
+            return self._named(ticket.round)
+        if isinstance(ticket, str):
+            return self._named(ticket)
         rounds = self._rounds
         if not rounds.closes_at_once:
             self._refuse_without_tickets()
         if not rounds.open:
             raise RoundError("no round is open: call select() or decide() first")
         opened = rounds.open[0]
-        if ticket is None or (type(ticket) is int and ticket == opened.action):
+        if ticket is opened.action or ticket is None:
             return opened
         if not np.array_equal(ticket, opened.action):
             raise RoundError(
@@ -271,7 +274,9 @@ class Learner:
 
     def _reward(self, opened: Round, reward: Any) -> Any:
         value = self.problem.reward(reward)
-        if type(opened.action) is not int and np.shape(value) != np.shape(opened.action):
+        if type(opened.action) is int:
+            return value
+        if np.shape(value) != np.shape(opened.action):
             raise InvalidInput(
                 f"expected a reward for each of the {np.size(opened.action)} items chosen, "
                 f"got {np.size(value)}"
@@ -292,15 +297,16 @@ class Learner:
 
     def _refuse_if_unfit(self) -> None:
         """A learner works in the process that made it, until it ends or a call is cut short."""
+        if self._process == os.getpid() and self._ended is None and self._busy is None:
+            return
         if self._process != os.getpid():
             raise PrivacyError("a learner does not survive a fork: both copies would use the same noise")
         if self._ended is not None:
             raise RoundError(f"this learner has ended: {self._ended}")
-        if self._busy is not None:
-            raise RoundError(
-                f"an earlier {self._busy}() was cut short and may have done half its work; "
-                "load a save or start again"
-            )
+        raise RoundError(
+            f"an earlier {self._busy}() was cut short and may have done half its work; "
+            "load a save or start again"
+        )
 
     def _refuse_past_the_horizon(self, decisions: int) -> None:
         if self._last is not None and self._rounds.decided + decisions > self._last:

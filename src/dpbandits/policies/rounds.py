@@ -105,14 +105,14 @@ class Rounds:
 
     def _close(self, noise: Any) -> Any:
         """Close the oldest; in a rehearsal of the local model, the message that it sends."""
-        if self._pauses:
-            pause_if_due(self.public, self.secret, noise, self.observed)
         oldest = self.open.popleft()
         context, action = oldest.kept
         reward = oldest.reward if oldest.answered else self.problem.missing
         if type(action) is not int:
             action, reward = wrapped(action), wrapped(reward)
         if not self.closes_at_once:
+            if self._pauses:
+                pause_if_due(self.public, self.secret, noise, self.observed)
             wait(self.public, action, -1)
         self.observed += 1
         # Only the local model draws when it learns. Handing a generator to compiled code takes as long
