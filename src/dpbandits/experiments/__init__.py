@@ -14,6 +14,7 @@ from dpbandits.experiments import (
     matroid_leaderboard,
     mishra_2015,
     ou_2024,
+    rounds,
     shariff_2018,
 )
 from dpbandits.experiments.figure import Claim, Figure, Result, Simulation
@@ -30,6 +31,7 @@ PAPERS = (
     matroid_leaderboard,
     capri,
     kernel_leaderboard,
+    rounds,
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from dpbandits.environments import Environment
 from dpbandits.policies import Policy
 from dpbandits.simulation import Trace
+from dpbandits.simulation.timing import Timing
 
 
 class Scale(StrEnum):
@@ -46,6 +47,8 @@ class Simulation:
     runs: int
     seed: int = 0
     points: int = 100
+    timing: Timing = field(default_factory=Timing)
+    rounds_per_person: int | None = None
 
     @property
     def total_rounds(self) -> int:

@@ -40,17 +40,25 @@ def _trace(simulation: Simulation, path: Path, bar: RoundsBar, threads: int | No
     """The kept trace, if it is of exactly this simulation, here or beside; otherwise a new one."""
     s = simulation
     made_of = (dict(s.policies), s.environment, s.rounds, s.runs, s.seed)
+    header = describe(*made_of, s.points, timing=s.timing, rounds_per_person=s.rounds_per_person)
     # Two figures of a paper may show the same simulations.
     for place in (path, *sorted(path.parent.parent.glob(f"*/{path.name}"))):
         kept = _kept(place)
-        if kept is not None and kept.header == describe(*made_of, s.points):
+        if kept is not None and kept.header == header:
             bar.spare(s.total_rounds)
             if place != path:
                 kept.save(path)
             return kept
     checkpoint = path.with_suffix(".checkpoint")
     again = partial(
-        simulate, *made_of, threads=threads, progress=bar, checkpoint=checkpoint, points=s.points
+        simulate,
+        *made_of,
+        threads=threads,
+        progress=bar,
+        checkpoint=checkpoint,
+        points=s.points,
+        rounds_per_person=s.rounds_per_person,
+        **s.timing.options(),
     )
     try:
         trace = again()

@@ -1,7 +1,7 @@
 """How rounds follow each other in a simulation: how many are in flight, when people come and answer."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ class Timing:
     def is_one_at_a_time(self) -> bool:
         """Whether every round is closed, with its reward, before the next is decided."""
         return self == Timing()
+
+    def options(self) -> dict[str, Any]:
+        """As `simulate` takes them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_dict(self) -> dict[str, Any]:
         """What is not as usual, as JSON values."""
