@@ -30,7 +30,7 @@ from dpbandits.engine import Noise
 from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearActions, LinearProblem
@@ -131,7 +131,7 @@ def noise_variance(public: Batched) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedLinear(Policy):
+class BatchedLinear(OncePerBatch):
     """A linear policy whose every person is in one released batch."""
 
     abstract: ClassVar[bool] = True
@@ -139,6 +139,7 @@ class BatchedLinear(Policy):
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
     compiles: ClassVar[bool] = True
+    one_slot: ClassVar[bool] = True
     state: ClassVar[type[Batched]]
     # Short batches notice new kinds of contexts soon, and many of them need long blocks.
     usual_pace: ClassVar[float] = 1.2
@@ -191,6 +192,10 @@ class BatchedLinear(Policy):
             settings=np.array(settings, np.float64),
         )
         return public, Rows(buffers, np.zeros(dim))
+
+    def blocks_used(self) -> tuple[int, ...]:
+        """As given, or as usual."""
+        return self.blocks or self.usual_blocks
 
     def guarantee(self, problem: LinearProblem) -> Guarantee:
         """The budget itself, for any number of rounds."""
