@@ -1,14 +1,18 @@
 """`dpbandits privacy`."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import scipy
 import typer
 
+from dpbandits import checks
 from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.cli.parsing import PRIVACY_HELP, budget
 from dpbandits.errors import NotImplied
+from dpbandits.privacy.accounting import compose, grouped
 from dpbandits.privacy.budgets import (
     ApproxDP,
     Budget,
@@ -18,7 +22,7 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.privacy.calibration import laplace_scale
+from dpbandits.privacy.calibration import laplace_scale, reduced
 
 _WORDS = {
     "sufficient_mu": "A Gaussian guarantee that suffices for it: μ",
@@ -31,13 +35,19 @@ _WORDS = {
 def privacy(
     text: str = typer.Argument(metavar="BUDGET", help=PRIVACY_HELP),
     delta: float = typer.Option(1e-6, help="The δ at which to state (ε, δ)-DP."),
+    rounds_per_person: int = typer.Option(
+        1, help="From how many rounds of one person is learned: what they cost together."
+    ),
     as_json: bool = JSON,
 ) -> None:
     """A budget in every definition, and what it buys."""
+    checks.integer(least=1, rounds_per_person=rounds_per_person)
     held, facts = budget(text), _facts(budget(text))
     rows = _implied(held, delta)
+    people = _people(held, rounds_per_person)
     if as_json:
-        print_json({"budget": held.to_dict(), "implies": rows, "buys": facts})
+        also = {"rounds_per_person": rounds_per_person, "people": people} if people else {}
+        print_json({"budget": held.to_dict(), "implies": rows, "buys": facts} | also)
         return
     console().print(f"[bold]{held}[/]\n")
     shown = [row | {"follows": row["follows"] or "nothing follows"} for row in rows]
@@ -48,6 +58,10 @@ def privacy(
         )
     for name, value in facts.items():
         console().print(f"{_WORDS[name]}: [bold]{value:.6g}[/]")
+    if people:
+        title = f"\n{rounds_per_person} rounds of one person, learned from"
+        columns = ("", f"at {held} each", f"for {held} together, each", "with noise times")
+        print_rows([dict(zip(columns, row.values(), strict=True)) for row in people], title)
 
 
 def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:
@@ -62,12 +76,39 @@ def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:
     ]
     rows = []
     for name, kind, at in wanted:
-        try:
-            implied: str | None = str(held.implies(kind, **at))
-        except NotImplied:
-            implied = None
-        rows.append({"definition": name, "follows": implied})
+        rows.append({"definition": name, "follows": _or_none(partial(held.implies, kind, **at))})
     return rows
+
+
+def _people(held: Budget, rounds: int) -> list[dict[str, Any]]:
+    """What so many rounds cost where one costs this much, and what one may cost for all to cost it."""
+    if rounds == 1 or isinstance(held, NonPrivate):
+        return []
+    root = rounds if isinstance(held, PureDP) else math.sqrt(rounds)
+    rules: list[tuple[str, Callable[[], Budget], float]] = [
+        ("in any batches (group privacy)", lambda: grouped(held, rounds), rounds),
+        ("in different, independent batches", lambda: _composed(held, rounds), root),
+    ]
+    return [
+        {"learned": rule, "total": _or_none(cost), "each": str(reduced(held, times)), "noise": times}
+        for rule, cost, times in rules
+    ]
+
+
+def _composed(held: Budget, rounds: int) -> Budget:
+    """Independent releases; an (ε, δ) promise is taken to be met by Gaussian noise."""
+    if isinstance(held, ApproxDP):
+        total = GaussianDP(held.to_gaussian().mu * math.sqrt(rounds))
+        return total.implies(ApproxDP, delta=held.delta)
+    return compose([held] * rounds)
+
+
+def _or_none(statement: Callable[[], Budget]) -> str | None:
+    """A budget that follows, in words; None where none does."""
+    try:
+        return str(statement())
+    except NotImplied:
+        return None
 
 
 def _facts(held: Budget) -> dict[str, float]:

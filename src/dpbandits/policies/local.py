@@ -8,6 +8,7 @@
 `Server` has no method that takes a context or a reward; `Person` sends one message and no more.
 """
 
+import math
 import os
 import secrets
 import threading
@@ -21,7 +22,8 @@ from dpbandits.engine import Streams, check_policy_verbs, leaves, pause_if_due
 from dpbandits.engine.streams import Seed
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.policies import messages
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.policy import OpenBatches, Policy
+from dpbandits.privacy.budgets import PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
 
@@ -230,6 +232,19 @@ class LocalPolicy(Policy):
     """
 
     abstract: ClassVar[bool] = True
+
+    def multiplier(self, problem: Any) -> float:
+        """Of k messages, each with noise of its own: k under ε-DP, √k otherwise."""
+        k = problem.rounds_per_person or 1
+        return float(k) if isinstance(self.privacy, PureDP) else math.sqrt(k)
+
+    def keeps_apart(self) -> bool:
+        """A message is a release of its own."""
+        return False
+
+    def open_batches(self, public: Any, action: Any) -> OpenBatches | None:
+        """None: the server cannot tell people apart."""
+        return None
 
     def message(self, problem: Any, content: Any) -> Any:
         """What `report` sent, from its JSON; whatever it could not have sent is refused."""

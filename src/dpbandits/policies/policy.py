@@ -1,16 +1,31 @@
-"""The base of every policy: a frozen recipe that can be started on a problem."""
+"""The base of every policy: a frozen recipe that can be started on a problem.
 
+**People who return.** A problem may declare that up to k rounds of one person are learned from
+(`rounds_per_person`). A policy's own methods are written for one round of each person, with all of
+`self.privacy`; the base class does the rest, so that no policy can forget it. What is run is
+`for_people(problem)`: the recipe whose one-round budget is the m-th part of the one asked for, m being
+the `multiplier` of its mechanism, and what it delivers for one round is promised m-fold for all of hers.
+"""
+
+import contextlib
+import functools
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from dpbandits.engine.streams import Seed, Streams
-from dpbandits.errors import BudgetNotAccepted, InvalidInput
+from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.policies.learner import Learner
+from dpbandits.privacy.accounting import grouped
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.privacy.calibration import reduced
+from dpbandits.privacy.guarantees import Guarantee, Returning
 from dpbandits.problems import Problem
 from dpbandits.recipes import Recipe
+
+# The slots that a round is learned into, each with the number of the batch that is open there.
+OpenBatches = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +33,8 @@ class Policy(Recipe):
     """How to decide, and what is promised about it. No data, no seed.
 
     A subclass names its `problem_kind`, the budgets it `accepts` and its `paper`, makes its first
-    state in `begin`, and states its `guarantee`; the verbs are methods of that state.
+    state in `begin`, whose methods are the verbs, and states its `guarantee`: both for one round of each
+    person.
     """
 
     abstract: ClassVar[bool] = True
@@ -40,6 +56,15 @@ class Policy(Recipe):
             kinds = ", ".join(kind.__name__ for kind in self.accepts)
             raise BudgetNotAccepted(f"{type(self).__name__} accepts {kinds}; got {self.privacy!r}")
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Methods about a run are of the recipe that is run: see the head of this file."""
+        super().__init_subclass__(**kwargs)
+        for name in ("begin", "message", "plays_uniform_below"):
+            if name in vars(cls):
+                setattr(cls, name, _of_the_run(vars(cls)[name]))
+        if "guarantee" in vars(cls):
+            cls.guarantee = _for_all_rounds(vars(cls)["guarantee"])  # type: ignore[method-assign]
+
     @classmethod
     def takes_no_budget(cls) -> bool:
         """Whether it has no budget to set; what it does may be private all the same."""
@@ -53,6 +78,36 @@ class Policy(Recipe):
     def guarantee(self, problem: Any) -> Guarantee:
         """What is promised on this problem, argued in the class's docstring."""
 
+    def multiplier(self, problem: Any) -> float:
+        """How many times the cost of one round all of one person's cost, as this recipe releases them.
+
+        At most k, by group privacy, whatever is released: that is what a policy has that does not say
+        better. Never less than what `for_people` and `keeps_apart` make of it.
+        """
+        return float(problem.rounds_per_person or 1)
+
+    def keeps_apart(self) -> bool:
+        """Whether `multiplier` rests on the rounds of one person being in different batches."""
+        return False
+
+    def open_batches(self, public: Any, action: Any) -> OpenBatches | None:
+        """The batches that a round would be learned into now; None where they need not differ.
+
+        By public values only: by action where actions are public, one slot for all in the joint model.
+        """
+        return None
+
+    def suited_to_returning(self) -> Self:
+        """This recipe with the options that suit people who return; its multiplier is then smaller."""
+        return self
+
+    def for_people(self, problem: Any) -> Self:
+        """The recipe that is run: this one, unless several rounds of one person are learned from."""
+        if problem.rounds_per_person in (None, 1) or isinstance(self.privacy, NonPrivate):
+            return self
+        suited = self.suited_to_returning()
+        return replace(suited, privacy=reduced(self.privacy, suited.multiplier(problem)))
+
     def spent(self, public: Any) -> Budget | None:
         """What has been released so far cost the person it cost most; None for nothing yet.
 
@@ -60,6 +115,17 @@ class Policy(Recipe):
         values only. A reading, not a promise: only the guarantee, fixed beforehand, is one.
         """
         return None
+
+    def spent_by_person(self, problem: Any, public: Any) -> Budget | None:
+        """`spent`, for all rounds of one person together: by group privacy, at most what is promised."""
+        one, k = self.spent(public), problem.rounds_per_person
+        if one is None or k is None or k == 1:
+            return one
+        promised = self.guarantee(problem).budget
+        try:
+            return grouped(one, k).within(promised)
+        except NotImplied:
+            return promised
 
     def twin(self) -> "Policy | None":
         """The same algorithm without privacy: this recipe without noise, unless a simpler one exists."""
@@ -117,3 +183,44 @@ class Policy(Recipe):
                 f"{type(self).__name__} needs the horizon to meet {self.privacy}: "
                 f"{type(problem).__name__}(..., horizon=100_000)"
             )
+        self.for_people(problem)  # which may refuse people who return
+
+
+def _of_the_run(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method written for one round of each person, as one of the recipe that is run on a problem."""
+
+    @functools.wraps(method)
+    def of_the_run(self: Policy, problem: Any, *rest: Any) -> Any:
+        return method(self.for_people(problem), _once_each(problem), *rest)
+
+    return of_the_run
+
+
+def _for_all_rounds(guarantee: Callable[..., Guarantee]) -> Callable[..., Guarantee]:
+    """A guarantee written for one round of each person, as one for all of hers."""
+
+    @functools.wraps(guarantee)
+    def for_all_rounds(self: Policy, problem: Any) -> Guarantee:
+        recipe, k = self.for_people(problem), problem.rounds_per_person
+        one = guarantee(recipe, _once_each(problem))
+        if k is None:
+            return one
+        if k == 1 or not one.is_private:
+            return replace(one, rounds_per_person=k)
+        times = recipe.multiplier(problem)
+        budget, returning = grouped(one.budget, times), Returning.COUNTED
+        if recipe.keeps_apart():
+            returning = Returning.APART
+        elif times >= k:
+            returning = Returning.GROUPED
+        # Noise as a paper prints it may be too little for what was asked: what it delivers is stated.
+        with contextlib.suppress(NotImplied):
+            budget = budget.within(self.privacy)
+        return replace(one, budget=budget, rounds_per_person=k, returning=returning)
+
+    return for_all_rounds
+
+
+def _once_each(problem: Any) -> Any:
+    """The same problem without people who return."""
+    return problem if problem.rounds_per_person is None else replace(problem, rounds_per_person=None)

@@ -8,6 +8,7 @@ what was released before: pure ε adds (Rogers et al. 2016), ρ adds (Feldman & 
 import math
 from collections.abc import Iterable
 
+from dpbandits import checks
 from dpbandits.errors import BudgetExhausted, InvalidInput, NotImplied
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -74,6 +75,38 @@ def _total(kind: type[Budget], parts: list[Budget], order: float | None) -> Budg
         return ZeroConcentratedDP(math.fsum(sizes))
     assert order is not None
     return RenyiDP(order, math.fsum(sizes))
+
+
+def grouped(budget: Budget, times: float) -> Budget:
+    """What several data of one person cost together, `times` what one of them costs.
+
+    For `times` of them, replaced at once, this is group privacy and holds whatever was released: ε and μ
+    are multiplied (Dong, Roth & Su 2022), ρ is by the square (Bun & Steinke 2016), and each step from
+    neighbour to neighbour adds δ e^(ε·steps before) to δ. Where `times` is the multiplier of a mechanism
+    (`sums/`), ε and μ are multiplied by that.
+
+    >>> grouped(GaussianDP(0.5), 4)
+    GaussianDP(mu=2.0)
+    >>> grouped(ApproxDP(0.5, 1e-6), 2)
+    ApproxDP(epsilon=1.0, delta=2.6487...e-06)
+    """
+    checks.positive(times=times)
+    match budget:
+        case NonPrivate():
+            return budget
+        case PureDP(epsilon=epsilon):
+            return PureDP(epsilon * times)
+        case GaussianDP(mu=mu):
+            return GaussianDP(mu * times)
+        case ZeroConcentratedDP(rho=rho):
+            return ZeroConcentratedDP(rho * times * times)
+        case ApproxDP(epsilon=epsilon, delta=delta) if float(times).is_integer():
+            steps = (math.exp(epsilon * step) for step in range(int(times)))
+            total = delta * math.fsum(steps) if epsilon * times < 700.0 else math.inf
+            if total < 1.0:
+                return ApproxDP(epsilon * times, total)
+            raise NotImplied(f"nothing is left of {budget} for {times:g} rounds of one person")
+    raise NotImplied(f"nothing is known to follow from {budget} for several rounds of one person")
 
 
 class Odometer:

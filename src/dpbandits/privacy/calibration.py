@@ -56,6 +56,23 @@ def _noise(sensitivity: float, scale: float) -> float:
     return scale
 
 
+def reduced(budget: Budget, times: float) -> Budget:
+    """What one datum may cost so that `times` as large a shift stays within the budget.
+
+    ε/m under ε-DP. Otherwise μ/m of the Gaussian guarantee that suffices, since shifts of Gaussian noise
+    add up as they are; no δ has to be split. `accounting.grouped` is its inverse.
+
+    >>> reduced(GaussianDP(1.0), 4.0)
+    GaussianDP(mu=0.25)
+    """
+    match budget:
+        case NonPrivate():
+            return budget
+        case PureDP(epsilon=epsilon):
+            return PureDP(epsilon / times)
+    return GaussianDP(budget.to_gaussian().mu / times)
+
+
 def gaussian_release(sensitivity: float, scale: float) -> GaussianDP:
     """The exact budget of one Gaussian release: (Δ/σ)-GDP."""
     checks.positive(sensitivity=sensitivity, scale=scale)

@@ -9,11 +9,30 @@ from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate, 
 
 
 class Unit(Enum):
-    """What a neighbouring stream may differ in: the value replaced in one round."""
+    """What a neighbouring stream may differ in: the value replaced in one round.
+
+    Where people are told apart, it is that in all rounds of one person that are learned from.
+    """
 
     REWARD = "one reward"
     ROUND = "one person's context and reward"
     REWARD_VECTOR = "one round's vector of rewards"
+
+    def of(self, rounds: int) -> str:
+        """The values of at most so many rounds."""
+        if rounds == 1:
+            value = {Unit.ROUND: "context and reward", Unit.REWARD_VECTOR: "vector of rewards"}
+            return f"the {value.get(self, 'reward')} of at most one round"
+        values = "contexts and rewards" if self is Unit.ROUND else "rewards"
+        return f"the {values} of at most {rounds} rounds"
+
+
+class Returning(Enum):
+    """How several rounds of one person are paid for together."""
+
+    COUNTED = ""
+    APART = ", in different batches"
+    GROUPED = ", by group privacy"
 
 
 class Trust(Enum):
@@ -30,6 +49,8 @@ class Guarantee:
 
     `horizon` is the last round it covers (None: any number of rounds), `reason` says why there is
     no guarantee when there is none, `public` lists what is declared public and so not protected.
+    `rounds_per_person` is from how many rounds of one person is learned at most (None: people are not
+    told apart, and it is promised to those who take part once), `returning` how they are paid for.
     """
 
     budget: Budget
@@ -39,6 +60,8 @@ class Guarantee:
     public: tuple[str, ...] = ()
     status: str = "proved"
     reason: str = ""
+    rounds_per_person: int | None = None
+    returning: Returning = Returning.COUNTED
 
     @property
     def is_private(self) -> bool:
@@ -54,11 +77,28 @@ class Guarantee:
         rounds = "for any number of rounds" if self.horizon is None else f"up to round {self.horizon:,}"
         claimed = "" if self.status == "proved" else f"; {self.status}, not proved"
         public = f"; public by declaration: {', '.join(self.public)}" if self.public else ""
+        subject, replaced, condition, limits = self._for_whom()
         return (
-            f"{self.trust.value.capitalize()} {self.budget}{also} under replacement of "
-            f"{self.unit.value}, {rounds}, if each person takes part in one round and the seed "
-            f"stays secret{public}{claimed}."
+            f"{subject.capitalize()} {self.budget}{also} under replacement of {replaced}, {rounds}, "
+            f"if {condition} and the seed stays secret{limits}{public}{claimed}."
         )
+
+    def _for_whom(self) -> tuple[str, str, str, str]:
+        """What is private, what is replaced, on what condition about people, and what is not covered."""
+        k = self.rounds_per_person
+        if k is None:
+            return self.trust.value, self.unit.value, "each person takes part in one round", ""
+        subject, done, condition = self.trust.value, "learned from", "`person` tells people apart"
+        limits = "; who takes part when is not protected"
+        if self.trust is Trust.JOINT:
+            limits += (
+                ", and her own later decisions, which she alone sees, may depend on her earlier data"
+            )
+        if self.trust is Trust.LOCAL:
+            subject, done = "all messages of one person together are", "reported by"
+            condition = f"no person sends more than {'one message' if k == 1 else f'{k} messages'}"
+        values = f"{self.unit.of(k)}{self.returning.value}"
+        return subject, f"everything {done} one person ({values})", condition, limits
 
     def short(self) -> str:
         """The budget for a table; one that hides next to nothing is said to be none."""
@@ -68,7 +108,12 @@ class Guarantee:
         return str(self.budget) if self.is_private else "none"
 
     def implies(self, other: "Guarantee") -> bool:
-        """Whether this guarantee is at least as strong; different units or trust do not compare."""
+        """Whether this guarantee is at least as strong; different units or trust do not compare.
+
+        One for k rounds of a person holds for fewer. It also holds where people are not told apart, for
+        those who take part once: no round costs more than all of hers. The other way round nothing
+        follows, not even for k = 1, where people may return and are told apart.
+        """
         if (self.unit, self.trust) != (other.unit, other.trust):
             raise NotComparable(
                 f"a guarantee for {self.unit.value} ({self.trust.name.lower()}) and one for "
@@ -78,6 +123,13 @@ class Guarantee:
             return True
         if self.horizon is not None and (other.horizon is None or self.horizon < other.horizon):
             return False
+        if other.rounds_per_person is not None:
+            if self.rounds_per_person is None or self.rounds_per_person < other.rounds_per_person:
+                return False
+            # Of one round there is nothing to keep apart.
+            apart = self.returning is Returning.APART and other.rounds_per_person > 1
+            if apart and other.returning is not Returning.APART:
+                return False
         if not set(self.public) <= set(other.public) or self.status not in ("proved", other.status):
             return False
         try:
@@ -96,6 +148,8 @@ class Guarantee:
             "public": list(self.public),
             "status": self.status,
             "reason": self.reason,
+            "rounds_per_person": self.rounds_per_person,
+            "returning": self.returning.name.lower(),
             "sentence": str(self),
         }
 
@@ -110,4 +164,7 @@ class Guarantee:
             public=tuple(record["public"]),
             status=record["status"],
             reason=record["reason"],
+            # Records from before people were told apart say nothing of them.
+            rounds_per_person=record.get("rounds_per_person"),
+            returning=Returning[record.get("returning", "counted").upper()],
         )

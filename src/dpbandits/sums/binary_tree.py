@@ -73,6 +73,39 @@ def tree_levels(leaves: int) -> int:
     return int(leaves).bit_length()
 
 
+def tree_participation(levels: int, rounds: int, *, apart: int = 1) -> float:
+    r"""How many times the cost of one datum k of them cost under Gaussian noise, in different leaves.
+
+    Of data at least s = `apart` leaves of each other a node of 2^l leaves holds m = min(k, ⌈2^l/s⌉) at
+    most. Each of the L levels has noise of variance L(Δ/μ)², and a node with n of them moves by at most
+    nΔ, so k of them cost
+
+        √( (1/L) Σ_l max Σ_nodes n² ),   the largest being ⌊k/m⌋ m² + (k mod m)² (squares are convex).
+
+    Exact for consecutive leaves (s = 1) of a tree that is large enough: the first k leaves reach it
+    where k ≤ 2^(L−1). Trees that follow each other, or are of other slots, only split the counts
+    further. (Under ε-DP nodes add up: k. Without a known number of leaves trees grow without end, and so
+    does the number of levels at which one node holds all k: k again.)
+
+    >>> [round(tree_participation(17, k), 2) for k in (1, 2, 4, 16)]
+    [1.0, 1.97, 3.85, 14.49]
+    """
+    checks.integer(least=1, levels=levels, rounds=rounds, apart=apart)
+    total = 0.0
+    for level in range(levels):
+        most = min(rounds, math.ceil(2**level / apart))
+        full, rest = divmod(rounds, most)
+        total += full * most * most + rest * rest
+    return math.sqrt(total / levels)
+
+
+def leaves_released(public: Tree, slot: int) -> int:
+    """How many leaves of a slot were, in all its trees."""
+    finished = int(public.finished[slot])
+    beyond = max(finished - public.size.size, 0) * int(public.size[-1])
+    return int(public.size[:finished].sum()) + beyond + int(public.leaves[slot])
+
+
 def start_tree(
     slots: int,
     dim: int,

@@ -83,6 +83,25 @@ class Design(NamedTuple):
         """‖C e_1‖ over infinitely many rounds, rounded up by more than ω̂ and θ̂ are rounded."""
         return math.sqrt(float(_column(self.gaps, self.gaps_hat))) * (1.0 + _SAFE)
 
+    def participation(self, rounds: int, *, apart: int = 1) -> float:
+        r"""How many times the cost of one datum k of them cost, in rows at least `apart` of each other.
+
+        Two rows d apart move the whitened releases by columns of C whose product is, over infinitely
+        many rounds, c_d + Σ_{n≥1} c_n c_{n+d} with c_0 = 1, c_n = Σ_j ω_j θ_j^(n−1). These coefficients
+        are positive and fall, so the product falls in d, and rows 0, s, 2s, … cost most, s = `apart`:
+        m² = Σ_{i,j<k} ρ(s|i − j|), where ρ is the product relative to that at d = 0.
+
+        >>> [round(design_factorized(8, 10**6).participation(k), 2) for k in (1, 2, 16)]
+        [1.0, 1.94, 14.42]
+        """
+        checks.integer(least=1, rounds=rounds, apart=apart)
+        omega, lags = residues(self.gaps, self.gaps_hat), np.arange(1, rounds, dtype=np.float64)
+        fading = np.exp(apart * lags[:, None] * np.log1p(-self.gaps))  # θ^d
+        tail = omega @ (1.0 / _products(self.gaps))
+        shared = fading @ (omega / (1.0 - self.gaps) + omega * tail)
+        alike = shared / float(_column(self.gaps, self.gaps_hat))
+        return math.sqrt(rounds + 2.0 * float((rounds - lags) @ alike))
+
     def variance(self, length: float) -> float:
         """Of the noise on the prefix sum of so many rows, for z of variance 1."""
         return float(_row(self.gaps, self.gaps_hat, length))

@@ -23,7 +23,7 @@ from dpbandits.policies.arms.episodes import (
     open_episode,
     start_clock,
 )
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -96,7 +96,7 @@ def unit_interval(x: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedIndex(Policy):
+class BatchedIndex(OncePerBatch):
     """A policy whose every reward is in one Laplace release.
 
     One Laplace release at ε also meets μ-GDP where ε = −2 ln(2Φ(−μ/2)), so both kinds of budget are met

@@ -1,9 +1,10 @@
 """What released batches say about the means of arms, and how noisy that is.
 
-Under Gaussian noise the estimate is the released prefix sum over the number of plays. Under Laplace
-noise every batch carries the same noise whatever its length, so batches are weighted by precision,
-a_j = n_j/(n_j/4 + 2b²), and an estimate behaves like one of n_eff = (Σ a n)²/Σ a²n plays with
-m = Σ a²/max a² Laplace draws of scale max a·n_eff·b/Σ a n in its sum.
+Under block-factorized Gaussian noise the estimate is the released prefix sum over the number of plays.
+Where every batch has noise of its own it carries as much of it whatever its length, so batches are
+weighted by precision, a_j = n_j/(n_j/4 + v) with v the variance of the noise: 2b² for Laplace, σ² for
+Gaussian noise. An estimate then behaves like one of n_eff = (Σ a n)²/Σ a²n plays whose sum has Gaussian
+noise of variance σ² Σ a² n_eff²/(Σ a n)², or m = Σ a²/max a² Laplace draws of scale max a·n_eff·b/Σ a n.
 """
 
 from typing import NamedTuple
@@ -39,13 +40,14 @@ def update_estimate(
 ) -> None:
     """Restate an arm after a batch of `length`; `before` was its released total until then."""
     total = batches.total[arm, 0]
-    if not batches.laplace:
+    if batches.weights.size > 1:
         estimates.mean[arm] = total / plays + 0.5
         estimates.weight[arm] = plays
         estimates.variance[arm] = batches.variance[arm]
         return
     scale = batches.scale
-    weight = length / (0.25 * length + 2.0 * scale * scale)
+    noise = (2.0 if batches.laplace else 1.0) * scale * scale
+    weight = length / (0.25 * length + noise)
     moments = estimates.moments
     moments[arm, 0] += weight * (total - before + 0.5 * length)
     moments[arm, 1] += weight * length
@@ -55,5 +57,8 @@ def update_estimate(
     effective = moments[arm, 1] * moments[arm, 1] / moments[arm, 2]
     estimates.mean[arm] = moments[arm, 0] / moments[arm, 1]
     estimates.weight[arm] = effective
-    estimates.tail[arm] = scale * moments[arm, 4] * effective / moments[arm, 1]
-    estimates.draws[arm] = moments[arm, 3] / (moments[arm, 4] * moments[arm, 4])
+    if batches.laplace:
+        estimates.tail[arm] = scale * moments[arm, 4] * effective / moments[arm, 1]
+        estimates.draws[arm] = moments[arm, 3] / (moments[arm, 4] * moments[arm, 4])
+    else:
+        estimates.variance[arm] = noise * moments[arm, 3] * (effective / moments[arm, 1]) ** 2

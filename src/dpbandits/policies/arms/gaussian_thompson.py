@@ -89,6 +89,19 @@ def draws_cost(arms: int, horizon: int, prepulls: int, variance_scale: float) ->
     return math.sqrt(draws / (variance_scale * (max(prepulls, 1) + 1.0)))
 
 
+def draws_multiplier(rounds: int, prepulls: int) -> float:
+    r"""How many times the cost of one reward k of them cost: k √((max(b, 1) + 1)/(max(b, k) + 1)).
+
+    With m of hers among the n_j of an arm a draw moves by at most m/(n_j+1) and costs m²/(c(n_j+1)),
+    where n_j ≥ max(b, m). That grows with m, up to k²/(c(max(b, k) + 1)); for one it is
+    1/(c(max(b, 1) + 1)).
+
+    >>> [round(draws_multiplier(k, 0), 2) for k in (1, 2, 4, 16)], draws_multiplier(4, 30)
+    ([1.0, 1.63, 2.53, 5.49], 4.0)
+    """
+    return rounds * math.sqrt((max(prepulls, 1) + 1.0) / (max(prepulls, rounds) + 1.0))
+
+
 def draws_spent(public: Public, rounds: int) -> Budget | None:
     """What the draws so far cost the person they cost most: the largest sum over arms."""
     drawn = np.maximum(rounds - np.maximum(public.since, public.first_draw), 0)
@@ -126,6 +139,10 @@ class GaussianThompson(Policy):
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """No pre-pulls, c = 1."""
         return begin(problem.arms, 0, 1.0)
+
+    def multiplier(self, problem: Arms) -> float:
+        """Without pre-pulls."""
+        return draws_multiplier(problem.rounds_per_person or 1, 0)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """√(T/2)-GDP up to a declared horizon T, nothing without one."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance
 from dpbandits.policies.arms import lazy_ucb
 from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms
@@ -45,7 +45,7 @@ def _largest_sample(plays: Counts, means: Array, tails: Array, spread: float, ex
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyBetaThompson(Policy):
+class LazyBetaThompson(OncePerBatch):
     r"""Sample every arm's mean from a Beta posterior of its last batch, raised by the Laplace noise.
 
     **Definition.** Batches as in `LazyUCB`: 1, 2, 4, … decisions, each released once and then

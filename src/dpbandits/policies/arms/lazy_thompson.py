@@ -12,7 +12,7 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.episodes import first_unplayed
 from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
 from dpbandits.policies.arms.schedules import default_schedule
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -77,7 +77,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyThompson(Policy):
+class LazyThompson(OncePerBatch):
     r"""Sample every arm's mean from a posterior that knows the privacy noise; play the largest.
 
     **Definition.** Every arm has an open batch, first of `first_batch` decisions, then of
@@ -139,6 +139,14 @@ class LazyThompson(Policy):
     def small(self) -> "LazyThompson":
         """Batches of two and blocks of three."""
         return replace(self, first_batch=2, growth=0.25, block=3)
+
+    def suited_to_returning(self) -> "LazyThompson":
+        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
+        return replace(self, block=1)
+
+    def blocks_used(self) -> int:
+        """As given."""
+        return self.block
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -97,7 +97,7 @@ def begin(arms: int, privacy: Budget) -> tuple[Public, Buffers]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyUCB(Policy):
+class LazyUCB(OncePerBatch):
     r"""Play the largest upper confidence bound, made of each arm's last batch and its Laplace noise.
 
     **Definition.** The batches of an arm have 1, 2, 4, … decisions; a full one is released and replaces

@@ -11,6 +11,7 @@ from dpbandits.policies.arms.gaussian_thompson import (
     Public,
     begin,
     draws_cost,
+    draws_multiplier,
     draws_spent,
 )
 from dpbandits.policies.policy import Policy
@@ -99,6 +100,11 @@ class ModifiedThompson(Policy):
         """The same state as `GaussianThompson`, with b and c."""
         self.guarantee(problem)
         return begin(problem.arms, *self.scales(problem))
+
+    def multiplier(self, problem: Arms) -> float:
+        """That of the draws. Where b is not given it is taken to be k or more, which is safe."""
+        k = problem.rounds_per_person or 1
+        return draws_multiplier(k, k if self.prepulls is None else self.prepulls)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """μ-GDP as above, stated in the kind of budget that was asked for."""

@@ -23,7 +23,7 @@ from dpbandits.policies.arms.episodes import (
 )
 from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
 from dpbandits.policies.arms.schedules import default_schedule
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms
@@ -136,7 +136,7 @@ def log_erfcx(x: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseAwareIMED(Policy):
+class NoiseAwareIMED(OncePerBatch):
     r"""Play the arm that the least evidence speaks against, counting the privacy noise as evidence lost.
 
     **Definition.** Arms are played in batches: one of `first_batch` for each arm, then
@@ -215,6 +215,14 @@ class NoiseAwareIMED(Policy):
     def small(self) -> "NoiseAwareIMED":
         """Batches of two and blocks of three."""
         return replace(self, first_batch=2, growth=0.25, block=3)
+
+    def suited_to_returning(self) -> "NoiseAwareIMED":
+        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
+        return replace(self, block=1)
+
+    def blocks_used(self) -> int:
+        """As given."""
+        return self.block
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

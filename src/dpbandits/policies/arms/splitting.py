@@ -2,14 +2,10 @@
 
 import math
 
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import Budget, PureDP
+from dpbandits.privacy.calibration import reduced
 
 
 def split_budget(privacy: Budget, parts: int) -> Budget:
     """One of so many equal parts, which composed cost the whole: ε/k under ε-DP, μ/√k otherwise."""
-    match privacy:
-        case NonPrivate():
-            return privacy
-        case PureDP(epsilon=epsilon):
-            return PureDP(epsilon / parts)
-    return GaussianDP(privacy.to_gaussian().mu / math.sqrt(parts))
+    return reduced(privacy, parts if isinstance(privacy, PureDP) else math.sqrt(parts))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -104,7 +104,7 @@ def _log_union(public: Public, factor: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuccessiveElimination(Policy):
+class SuccessiveElimination(OncePerBatch):
     r"""Play all remaining arms equally often, in ever longer epochs, and drop those that are worse.
 
     **Definition.** S is all arms, β = 1/T. Epoch e = 1, 2, … with Δ_e = 2^−e plays each arm of S, in

@@ -151,6 +151,10 @@ class ThompsonUCB(Policy):
         )
         return public, Secret(total=np.zeros(arms), mean=np.zeros(arms))
 
+    def multiplier(self, problem: Arms) -> float:
+        """√k: m of her rewards in an epoch of n ≥ m move its mean by m/n and cost φm²/(v n) ≤ φm/v."""
+        return math.sqrt(problem.rounds_per_person or 1)
+
     def guarantee(self, problem: Arms) -> Guarantee:
         """√(φ/v)-GDP for any number of rounds, stated in the kind of budget that was asked for."""
         self.check(problem)

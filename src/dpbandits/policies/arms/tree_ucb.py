@@ -13,11 +13,19 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import first_unplayed
 from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
-from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree, tree_levels
+from dpbandits.sums.binary_tree import (
+    Leaves,
+    Tree,
+    leaves_released,
+    release_leaf,
+    start_tree,
+    tree_levels,
+    tree_participation,
+)
 
 Array = NDArray[np.float64]
 
@@ -81,7 +89,7 @@ def released_reward(tree: Tree, arm: int, plays: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeUCB(Policy):
+class TreeUCB(OncePerBatch):
     r"""UCB1 on noisy sums, with room for the noise of the tree that releases them.
 
     **Definition.** Every arm has a binary tree; each reward is a leaf of its arm's tree, and r_a is the
@@ -170,6 +178,14 @@ class TreeUCB(Policy):
     def small(self) -> "TreeUCB":
         """Without Γ, so that a short replay can play one arm until its tree is full."""
         return replace(self, confidence="chernoff")
+
+    def multiplier_apart(self, problem: Arms, rounds: int) -> float:
+        """That of different leaves, whichever arm's."""
+        return tree_participation(tree_levels(self._leaves(problem)), rounds)
+
+    def batch_number(self, public: Public, slot: int) -> int:
+        """A leaf is a batch."""
+        return leaves_released(public.tree, slot)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one tree, for any number of rounds."""

@@ -15,6 +15,7 @@ from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, s
 from dpbandits.policies.kernel.posterior import design
 from dpbandits.policies.kernel.projection import differences, estimate, keep, projected, whitened
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
@@ -120,7 +121,7 @@ def _copy(shares: Array, length: int, noise: Any) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capri(Policy):
+class Capri(OncePerBatch):
     r"""Play every action that may still be the best equally often; after each epoch, drop some.
 
     **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
@@ -167,6 +168,7 @@ class Capri(Policy):
 
     problem_kind: ClassVar = KernelContexts
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    one_slot: ClassVar[bool] = True
     paper: ClassVar[str] = "Pavlovic, Salgia & Zhao, Algorithm 1"
 
     trust: str = "joint"
@@ -269,6 +271,19 @@ class Capri(Policy):
             return 0
         assert isinstance(self.privacy, ApproxDP)
         return first_useful_horizon(problem, self.privacy, self.failure, self.ridge(), self.trust)
+
+    def suited_to_returning(self) -> "Capri":
+        """As it is. Nothing is printed for several rounds of one person."""
+        if "paper" in (self.confidence, self.calibration):
+            raise InvalidInput(
+                "the paper's constants are for one round of each person: leave them out, or "
+                "rounds_per_person"
+            )
+        return self
+
+    def batch_number(self, public: Any, slot: int) -> int:
+        """The epoch."""
+        return int(public.epoch[0])
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself; with the printed noise, what that really gives."""

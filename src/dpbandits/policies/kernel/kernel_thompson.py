@@ -12,6 +12,7 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
 from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
@@ -89,7 +90,7 @@ def end_epoch(public: Any, released: Array, variance: float, shares: Array, nois
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelThompson(Policy):
+class KernelThompson(OncePerBatch):
     r"""Release Σφy once per epoch with isotropic noise; then play by draws from one posterior.
 
     **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
@@ -123,6 +124,7 @@ class KernelThompson(Policy):
 
     problem_kind: ClassVar = KernelContexts
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    one_slot: ClassVar[bool] = True
     paper: ClassVar[str] = "dpbandits"
 
     trust: str = "joint"
@@ -190,6 +192,10 @@ class KernelThompson(Policy):
     def small(self) -> Policy:
         """Epochs that end at rounds 7, 18 and 35."""
         return replace(self, first_epoch=7, growth=1.5, draws=3)
+
+    def batch_number(self, public: Any, slot: int) -> int:
+        """An epoch is told by its end."""
+        return int(public.next_pause[0])
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself."""

@@ -110,7 +110,7 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
     ) -> Server:
         """A server; warns where the horizon is too short for the budget."""
         server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
-        warn_if_short(problem, self.privacy)
+        warn_if_short(problem, self.for_people(problem).privacy)
         return server
 
     def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:

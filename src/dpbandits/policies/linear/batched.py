@@ -15,11 +15,16 @@ for unit vectors and opposite rewards (shorter ones shift less). s_G = 1.5/μ an
 
 **A public decision set.** Neighbours differ in one reward, so G is known exactly from the actions, and ũ
 alone is released with s_U = 2/μ.
+
+**People who return** are kept apart in batches with noise of their own, each as long as all before it: a
+few long ones, and they are weighed by their precision, a = n/(n/(2d) + s_G² + s_U²) for n rounds (signal
+against noise in one of d directions) relative to the longest. No weight exceeds 1, so that confidence
+sets stay valid: the noise of weighed rewards is no larger than weighed rows make it out to be.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numba.extending import register_jitable
@@ -30,14 +35,14 @@ from dpbandits.engine import Noise
 from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearActions, LinearProblem
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 Array = NDArray[np.float64]
-ROUND, END = 0, 1
+ROUND, END, BEGAN, LONGEST = 0, 1, 2, 3
 # s_G² μ² and s_U² μ² for contexts of one's own; s_U² μ² for a public decision set.
 GRAM_VARIANCE, MOMENT_VARIANCE, REWARD_VARIANCE = 2.25, 4.5, 4.0
 
@@ -52,7 +57,8 @@ class Rows(NamedTuple):
 class Batched(NamedTuple):
     """What is released, and what a policy made of it at the last release."""
 
-    clock: NDArray[np.int64]  # rounds played, the round at which the open batch ends
+    # Rounds played, the rounds at which the open batch ends and began, the longest batch released.
+    clock: NDArray[np.int64]
     batches: Batches
     actions: Array  # (K, d) the public decision set; no rows where everybody brings her own
     played: Array  # (d, d) Σ zzᵀ of the actions played, where they are public
@@ -88,6 +94,8 @@ def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
     """Release the open batch, unpack what is known now, and open the next."""
     release_batch(public.batches, secret.buffers, 0, noise)
     if public.actions.shape[0] == 0:
+        if public.batches.weights.size == 1:
+            _weigh(public)
         unpack_pair(public.batches.total[0], public.gram, public.moment)
     else:
         for i in range(public.moment.size):
@@ -97,6 +105,29 @@ def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
     done = float(public.clock[ROUND])
     length = max(float(public.first_batch), min(public.growth * done, public.pace * math.sqrt(done)))
     public.clock[END] += int(length)
+
+
+@register_jitable
+def _weigh(public: Batched) -> None:
+    """Weigh the batch just released by its precision, relative to that of the longest."""
+    batches, clock = public.batches, public.clock
+    length = clock[ROUND] - clock[BEGAN]
+    longest = max(clock[LONGEST], length)
+    highest = _precision(public, longest)
+    before, share = _precision(public, clock[LONGEST]) / highest, _precision(public, length) / highest
+    for axis in range(batches.total.shape[1]):
+        last = batches.last[0, axis]
+        batches.total[0, axis] = before * (batches.total[0, axis] - last) + share * last
+    noise = batches.scale * batches.scale
+    batches.variance[0] = before * before * (batches.variance[0] - noise) + share * share * noise
+    clock[BEGAN] = clock[ROUND]
+    clock[LONGEST] = longest
+
+
+@register_jitable(forceinline=True)
+def _precision(public: Batched, length: float) -> float:
+    noise = public.batches.scale * public.batches.scale * (GRAM_VARIANCE + MOMENT_VARIANCE)
+    return length / (0.5 * length / public.moment.size + noise + 1e-12)
 
 
 @register_jitable(forceinline=True)
@@ -131,7 +162,7 @@ def noise_variance(public: Batched) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedLinear(Policy):
+class BatchedLinear(OncePerBatch):
     """A linear policy whose every person is in one released batch."""
 
     abstract: ClassVar[bool] = True
@@ -139,6 +170,7 @@ class BatchedLinear(Policy):
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
     compiles: ClassVar[bool] = True
+    one_slot: ClassVar[bool] = True
     state: ClassVar[type[Batched]]
     # Short batches notice new kinds of contexts soon, and many of them need long blocks.
     usual_pace: ClassVar[float] = 1.2
@@ -169,9 +201,11 @@ class BatchedLinear(Policy):
         blocks = self.blocks or (self.usual_blocks if dim <= 64 else (512,))
         batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
         first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
-        pace = self.usual_pace / mu if self.pace is None else self.pace
+        # With noise of its own every batch costs as much, so that there should be few.
+        usual = math.inf if blocks == (1,) else self.usual_pace / mu
+        pace = usual if self.pace is None else self.pace
         public = self.state(
-            clock=np.array([0, first], np.int64),
+            clock=np.array([0, first, 0, 0], np.int64),
             batches=batches,
             actions=problem.actions,
             played=np.zeros((dim, dim) if public_set else (0, 0)),
@@ -191,6 +225,14 @@ class BatchedLinear(Policy):
             settings=np.array(settings, np.float64),
         )
         return public, Rows(buffers, np.zeros(dim))
+
+    def suited_to_returning(self) -> Self:
+        """Batches with noise of their own, each as long as all before it."""
+        return self if self.blocks else replace(self, blocks=(1,), growth=max(self.growth, 1.0))
+
+    def blocks_used(self) -> tuple[int, ...]:
+        """As given, or as usual."""
+        return self.blocks or self.usual_blocks
 
     def guarantee(self, problem: LinearProblem) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -15,10 +15,17 @@ from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
-from dpbandits.sums.factorized import Factorized, FactorizedSecret, release_factorized, start_factorized
+from dpbandits.sums.factorized import (
+    Factorized,
+    FactorizedSecret,
+    design_factorized,
+    release_factorized,
+    start_factorized,
+)
 
 Array = NDArray[np.float64]
 
@@ -71,7 +78,7 @@ def _restate(public: Public) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactorizedLinUCB(ConfidentPolicy):
+class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
     r"""Play the largest upper bound of a confidence set that is restated in every round, and valid.
 
     **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a
@@ -95,6 +102,7 @@ class FactorizedLinUCB(ConfidentPolicy):
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
     compiles: ClassVar[bool] = True
+    one_slot: ClassVar[bool] = True
 
     buffers: int = 8
     length: int | None = None
@@ -132,6 +140,14 @@ class FactorizedLinUCB(ConfidentPolicy):
             settings=np.array([*self._assumed(problem), operator_norm(dim), self.shift]),
         )
         return public, Secret(secret, np.zeros(dim))
+
+    def multiplier_apart(self, problem: LinearContexts, rounds: int) -> float:
+        """That of different rows."""
+        return design_factorized(self.buffers, self.length).participation(rounds)
+
+    def batch_number(self, public: Public, slot: int) -> int:
+        """A row is a batch."""
+        return int(public.sums.released[0])
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""

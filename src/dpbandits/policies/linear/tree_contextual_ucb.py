@@ -14,6 +14,7 @@ from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_b
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.trees import (
+    OncePerLeaf,
     TreeRows,
     TreeState,
     choose,
@@ -21,7 +22,6 @@ from dpbandits.policies.linear.trees import (
     leaf_waits,
     start_tree_state,
 )
-from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
@@ -74,7 +74,7 @@ def row_change(dim: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeContextual(Policy):
+class TreeContextual(OncePerLeaf):
     """What Algorithms 3 and 4 share: the trees, and why they are private."""
 
     abstract: ClassVar[bool] = True

@@ -20,6 +20,7 @@ from dpbandits.policies.linear.trees import (
     LEAVES,
     ROUND,
     Array,
+    OncePerLeaf,
     TreeRows,
     TreeState,
     choose,
@@ -108,7 +109,7 @@ def _close_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeLinUCB(ConfidentPolicy):
+class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     r"""Play the largest upper bound of a confidence set made from a private tree, fresh in every round.
 
     **Definition.** In units of the bounds (the paper's L = B̃ = 1, so L̃² = 2). A binary tree over rounds
@@ -237,6 +238,15 @@ class TreeLinUCB(ConfidentPolicy):
             low = low if self.rho_min is None else self.rho_min
             found.append([low - lowest, low, low + highest - lowest, tail * math.sqrt(lowest / low)])
         return np.array([[found[0][LOW], *found[0][1:]], *found])
+
+    def suited_to_returning(self) -> "TreeLinUCB":
+        """As it is. Nothing is known of Wishart noise, or printed, for several rounds of one person."""
+        if self.noise == "wishart" or self.calibration == "paper":
+            raise InvalidInput(
+                "Wishart noise and printed noise protect one round of each person: use noise='gaussian' "
+                "and calibration='exact' where rounds_per_person is more"
+            )
+        return self
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget, or the one that the printed noise delivers."""

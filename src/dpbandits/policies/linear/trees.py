@@ -4,7 +4,8 @@ What `TreeLinUCB`, `TreeContextualUCB` and `TreeContextualThompson` share: one l
 person's row (z, w) as zzᵀ and zw, and what was last made of the released prefix.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -15,11 +16,37 @@ from dpbandits.mechanisms.gram import add_row, unpack_pair
 from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.problems.linear import LinearContexts
-from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf
+from dpbandits.sums.binary_tree import (
+    Leaves,
+    Tree,
+    leaves_released,
+    release_leaf,
+    tree_levels,
+    tree_participation,
+)
 
 Array = NDArray[np.float64]
 ROUND, LEAVES = 0, 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class OncePerLeaf(OncePerBatch):
+    """A policy whose every round is a leaf of one tree."""
+
+    abstract: ClassVar[bool] = True
+    one_slot: ClassVar[bool] = True
+
+    def multiplier_apart(self, problem: LinearContexts, rounds: int) -> float:
+        """That of different leaves; k where the tree has no last level."""
+        if problem.horizon is None:
+            return float(rounds)
+        return tree_participation(tree_levels(max(problem.horizon - 1, 1)), rounds)
+
+    def batch_number(self, public: "TreeState", slot: int) -> int:
+        """A leaf is a batch."""
+        return leaves_released(public.tree, slot)
 
 
 class TreeRows(NamedTuple):

@@ -9,10 +9,11 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
+from dpbandits.engine import Chance, Noise, bare
 from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
@@ -119,7 +120,7 @@ def _choose(public: Public, explore: Chance) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FocusedMatroidUCB(MatroidPolicy):
+class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
     r"""Play and feed the few items most in doubt of the basis hoped for; complete them by what is known.
 
     **Definition.** At each release, and when t has grown by 3 %:
@@ -217,6 +218,18 @@ class FocusedMatroidUCB(MatroidPolicy):
     def small(self) -> "FocusedMatroidUCB":
         """Batches of two and blocks of three."""
         return replace(self, first_batch=2, growth=0.25, block=3)
+
+    def suited_to_returning(self) -> "FocusedMatroidUCB":
+        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
+        return replace(self, block=1)
+
+    def blocks_used(self) -> int:
+        """As given."""
+        return self.block
+
+    def slots(self, public: Public, action: Any) -> tuple[int, ...]:
+        """Those of the items that are fed, the first of the basis."""
+        return tuple(int(item) for item in bare(action)[: public.fed])
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -9,9 +9,10 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
+from dpbandits.engine import Chance, Noise, bare
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
@@ -90,7 +91,7 @@ def _close(public: Public, secret: Buffers, noise: Noise) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForgetfulBatches(MatroidPolicy):
+class ForgetfulBatches(OncePerBatch, MatroidPolicy):
     """What DPUCB-MAT and DPTS-MAT share: batches, noise, and the way they begin."""
 
     abstract: ClassVar[bool] = True
@@ -126,6 +127,10 @@ class ForgetfulBatches(MatroidPolicy):
             noise_scale=1.0 / epsilon,
         )
         return public, buffers
+
+    def slots(self, public: Public, action: Any) -> tuple[int, ...]:
+        """Those of the items played."""
+        return tuple(int(item) for item in bare(action))
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget; as printed, that of the first person, whose every reward is released."""

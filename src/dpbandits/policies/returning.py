@@ -1,0 +1,55 @@
+"""Policies that learn from one person at most once in a batch, which makes her rounds cost less."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpbandits.policies.policy import OpenBatches, Policy
+from dpbandits.privacy.budgets import NonPrivate, PureDP
+from dpbandits.sums.batches import participation
+
+
+@dataclass(frozen=True, kw_only=True)
+class OncePerBatch(Policy):
+    """A policy that releases sums of batches (or leaves, or epochs), each round in one of them.
+
+    k rounds of one person in different batches move k releases by at most one sensitivity each. Where
+    every batch has noise of its own they cost √k times as much as one under Gaussian budgets, since μ²
+    adds up: for Gaussian noise, and for Laplace noise at the ε that is μ-GDP. Other noise has
+    multipliers of its own (`sums/`). Under ε-DP they cost k times as much in any batches, so none are
+    kept apart.
+    """
+
+    abstract: ClassVar[bool] = True
+    # Whether all rounds go into one sum: always in the joint model, where actions are not public.
+    one_slot: ClassVar[bool] = False
+
+    def multiplier(self, problem: Any) -> float:
+        """That of different batches; k under ε-DP."""
+        k = problem.rounds_per_person or 1
+        return self.multiplier_apart(problem, k) if self.keeps_apart() else float(k)
+
+    def multiplier_apart(self, problem: Any, rounds: int) -> float:
+        """How many times the cost of one so many rounds cost in different batches."""
+        return participation(self.blocks_used(), rounds)
+
+    def blocks_used(self) -> int | tuple[int, ...]:
+        """The batches whose noise is drawn together: 1 where each has its own."""
+        return 1
+
+    def keeps_apart(self) -> bool:
+        """Where it pays: not under ε-DP."""
+        return not isinstance(self.privacy, PureDP | NonPrivate)
+
+    def open_batches(self, public: Any, action: Any) -> OpenBatches | None:
+        """By slot, how many batches came before the open one."""
+        if not self.keeps_apart():
+            return None
+        return tuple((slot, self.batch_number(public, slot)) for slot in self.slots(public, action))
+
+    def slots(self, public: Any, action: Any) -> tuple[int, ...]:
+        """That of the action, or the only one."""
+        return (0,) if self.one_slot else (int(action),)
+
+    def batch_number(self, public: Any, slot: int) -> int:
+        """How many batches of a slot were released."""
+        return int(public.batches.released[slot])
