@@ -21,6 +21,7 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +102,12 @@ class _Setting(NamedTuple):
     machine: type[WatchedRounds]
     options: dict[str, Any]
     times: list[float]
+    names: list[bytes | None]  # for whom each decision is, where people return
+
+    def rounds_of(self, position: int) -> set[int]:
+        """All rounds of the person who takes part in this one."""
+        name = self.names[position]
+        return {index for index, other in enumerate(self.names) if other == name} if name else {position}
 
 
 def replay(
@@ -122,7 +129,8 @@ def replay(
     otherwise 20 positions of one mixed stream are tried, which suits long streams.
 
     Rounds are opened and closed by the learner's own `Rounds`, `in_flight` at once; with `patience` by a
-    clock on which decisions come at random times, one a second on average.
+    clock on which decisions come at random times, one a second on average. Where the problem declares
+    `rounds_per_person`, people return, and all rounds of one of them are replaced together.
     """
     problem = problem or policy.problem_kind.example(rounds)
     guarantee = policy.guarantee(problem)
@@ -133,9 +141,11 @@ def replay(
     exempt = guarantee.trust in (Trust.JOINT, Trust.LOCAL)
     limit, people = limit_of(guarantee.budget), problem.extreme_people()
     times = np.cumsum(np.random.default_rng([seed, 4]).exponential(size=length)).tolist()
-    setting = _Setting(machine, {"in_flight": in_flight, "patience": patience}, times)
+    options = {"in_flight": in_flight, "patience": patience}
     cost, worst, tried = 0.0, "none", 0
-    for name, stream in _streams(people, length, seed, thorough):
+    cases = product(_streams(people, length, seed, thorough), _visits(problem, length))
+    for (name, stream), names in cases:
+        setting = _Setting(machine, options, times, names)
         for steer in _steers(policy, problem, stream, seed, thorough, setting):
             record = _record(policy, problem, stream, steer, seed, setting)
             # All sorts of people once, for the clipping; otherwise the two ends are what costs most.
@@ -143,9 +153,12 @@ def replay(
             for position, person in _replacements(stream, others, seed, thorough):
                 tried += 1
                 story = f"{name}, {steer}, round {position + 1} becomes {person[1]}"
+                hers = setting.rounds_of(position)
+                if min(hers) < position:
+                    continue  # all of hers were replaced at the first
                 try:
-                    neighbour = [*stream[:position], person, *stream[position + 1 :]]
-                    moved = _force(neighbour, record, seed, position, exempt, setting)
+                    neighbour = [person if i in hers else other for i, other in enumerate(stream)]
+                    moved = _force(neighbour, record, seed, hers, exempt, setting)
                 except Mismatch as mismatch:
                     return _result(policy, math.inf, limit, tried, story, str(mismatch))
                 total = draws_cost(moved, guarantee.budget)
@@ -200,6 +213,19 @@ def _steers(
     return steers
 
 
+def _visits(problem: Problem, length: int) -> Iterator[list[bytes | None]]:
+    """For whom each decision is, where people return: one visit more than is learned from, at once or
+    some rounds apart.
+    """
+    if problem.rounds_per_person is None:
+        yield [None] * length
+        return
+    visits = problem.rounds_per_person + 1
+    for apart in (1, 3, 6):
+        turns = ((index // (apart * visits), index % apart) for index in range(length))
+        yield [f"{turn}".encode() for turn in turns]
+
+
 def _replacements(
     stream: list[Person], people: Sequence[Person], seed: int, thorough: bool
 ) -> Iterator[tuple[int, Person]]:
@@ -223,7 +249,7 @@ def _record(
     for index, person in enumerate(stream):
         start = rounds.copied()
         noise.start_round()
-        played = _play_round(rounds, person, index, seed, noise, setting.times[index])
+        played = _play_round(rounds, person, index, seed, noise, setting)
         found.append(_Recorded(*played, start))
         noise.repeated = bits(found[-1].action) == bits(found[0].action)
     return found
@@ -233,7 +259,7 @@ def _force(
     stream: list[Person],
     record: list[_Recorded],
     seed: int,
-    position: int,
+    hers: set[int],
     exempt: bool,
     setting: _Setting,
 ) -> list[tuple[Draw, Draw]]:
@@ -242,16 +268,16 @@ def _force(
     Anything that could be seen and differs is a `Mismatch`; what is returned are the draws whose
     location moved.
     """
-    noise, moved = ForcedNoise(), []
-    rounds = record[position].start.copied()
-    for index in range(position, len(stream)):
+    noise, moved, first = ForcedNoise(), [], min(hers)
+    rounds = record[first].start.copied()
+    for index in range(first, len(stream)):
         before = record[index]
         noise.start_round(before.draws)
-        played = _play_round(rounds, stream[index], index, seed, noise, setting.times[index])
+        played = _play_round(rounds, stream[index], index, seed, noise, setting)
         draws, explored, seen, action = played
         if len(draws) != len(before.draws):
             raise Mismatch(f"{len(draws)} draws where there were {len(before.draws)}")
-        if not (exempt and index == position):
+        if not (exempt and index in hers):
             if explored != before.explored:
                 raise Mismatch(f"exploration drew {explored} where it drew {before.explored}")
             if bits(action) != bits(before.action):
@@ -265,12 +291,12 @@ def _force(
 
 @np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
 def _play_round(
-    rounds: WatchedRounds, person: Person, index: int, seed: int, noise: Any, now: float
+    rounds: WatchedRounds, person: Person, index: int, seed: int, noise: Any, setting: _Setting
 ) -> tuple[list[Draw], list[str], list[bytes], Any]:
     """One decision in plain Python, with exploration seeded by its number, and all that it closes."""
     context, reward = copy.deepcopy(person)  # a policy may write into her features
     explore, rounds.seen = RecordingExplore(seed, 2, index), []
-    opened = rounds.decide(context, noise, explore, now)
+    opened = rounds.decide(context, noise, explore, setting.times[index], setting.names[index])
     rounds.answer(opened, bare(reward), noise)
     return noise.draws, explore.calls, rounds.seen + state_bytes(rounds.public), np.copy(opened.action)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpbandits.engine import is_local, state_bytes, steps_of
 from dpbandits.policies import Policy
+from dpbandits.policies.people import People
 from dpbandits.policies.rounds import Rounds
 from dpbandits.problems import Problem
 
@@ -14,20 +15,24 @@ from dpbandits.problems import Problem
 class WatchedRounds(Rounds):
     """As a learner's own, in plain Python; `seen` holds `public` before each choice, and messages."""
 
-    def __init__(self, problem: Problem, public: Any, secret: Any, **options: Any) -> None:
-        super().__init__(problem, public, secret, **options)
+    def __init__(
+        self, policy: Policy, problem: Problem, public: Any, secret: Any, **options: Any
+    ) -> None:
+        super().__init__(policy, problem, public, secret, **options)
         self.seen: list[bytes] = []
         self._steps = steps_of(public)
         self._decide, self._learn = self._release_then_select, self._learn_and_tell
 
     @classmethod
     def of(cls, policy: Policy, problem: Problem, **options: Any) -> "WatchedRounds":
-        """A policy's first state."""
-        return cls(problem, *policy.begin(problem), **options)
+        """A policy's first state; people are told apart where that is declared."""
+        if problem.rounds_per_person is not None:
+            options["people"] = People(problem.rounds_per_person, expected=1000, key=bytes(32))
+        return cls(policy, problem, *policy.begin(problem), **options)
 
     def copied(self) -> "WatchedRounds":
         """All that may change; the problem does not."""
-        return copy.deepcopy(self, {id(self.problem): self.problem})
+        return copy.deepcopy(self, {id(part): part for part in (self.problem, self.policy)})
 
     def _release_then_select(
         self, public: Any, secret: Any, context: Any, noise: Any, explore: Any

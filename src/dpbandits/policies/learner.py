@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Streams
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, TooLate
+from dpbandits.policies.people import People
 from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
 from dpbandits.privacy.budgets import Budget
@@ -46,6 +47,7 @@ class Learner:
         in_flight: int = 1,
         patience: float | None = None,
         key: bytes | None = None,
+        people: People | None = None,
     ) -> None:
         checks.integer(least=1, in_flight=in_flight)
         if patience is not None:
@@ -55,9 +57,10 @@ class Learner:
         self._streams, self._seeded = streams, seeded
         # Of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
-        self._rounds = Rounds(
-            problem, public, secret, in_flight=in_flight, patience=patience, compiled=compiled
-        )
+        if people is None and problem.rounds_per_person is not None:
+            people = People(problem.rounds_per_person)
+        options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
+        self._rounds = Rounds(policy, problem, public, secret, people=people, **options)
         self._busy: str | None = None  # the call that is changing the state, or was cut short doing so
         self._ended: str | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
@@ -103,21 +106,30 @@ class Learner:
     @property
     def spent(self) -> Budget | None:
         """What the decisions so far have cost the person they cost most; see `Policy.spent`."""
-        return self.policy.spent(self._rounds.public)
+        return self.policy.spent_by_person(self.problem, self._rounds.public)
 
-    def decide(self, *offered: Any, now: float | None = None) -> Ticket:
+    def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:
         """Choose an action for the next person; `offered` is her context, where there is one.
 
-        With `patience` every decision is told the time: `now`, in seconds of any public clock.
+        `person` tells people apart who may return: a text, bytes or a whole number. Every decision is
+        for somebody, but learned from are only so many rounds of one person as the problem declares
+        (`rounds_per_person`), or one where it declares nothing. With `patience` every decision is told
+        the time: `now`, in seconds of any public clock.
         """
         context, moment = self.problem.context(*offered), self._moment(now)
         with self._lock:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(1)
-            opened = self._decide(context, moment)
+            opened = self._decide(context, moment, self._token(person))
         return Ticket(_copied(opened.action), round_name(opened.number, self._key))
 
-    def decide_many(self, contexts: int | Sequence[Any], *, now: float | None = None) -> Tickets:
+    def decide_many(
+        self,
+        contexts: int | Sequence[Any],
+        *,
+        persons: Sequence[Any] | None = None,
+        now: float | None = None,
+    ) -> Tickets:
         """As many calls of `decide` as there are contexts; where there are none, say how many.
 
         >>> import dpbandits as dpb
@@ -131,14 +143,19 @@ class Learner:
             given = [self.problem.context()] * int(contexts)
         else:
             given = [self.problem.context(one) for one in contexts]
+        named = [None] * len(given) if persons is None else list(persons)
+        if len(named) != len(given):
+            raise InvalidInput(f"expected {len(given)} persons, one for each decision, got {len(named)}")
         with self._lock:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(len(given))
-            opened = [self._decide(context, moment) for context in given]
+            tokens = [self._token(person) for person in named]
+            pairs = zip(given, tokens, strict=True)
+            opened = [self._decide(context, moment, token) for context, token in pairs]
         names = tuple(round_name(one.number, self._key) for one in opened)
         return Tickets(np.array([one.action for one in opened]), names)
 
-    def select(self, *offered: Any) -> Any:
+    def select(self, *offered: Any, person: Any = None) -> Any:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
         context = self.problem.context(*offered)
         with self._lock:
@@ -152,7 +169,7 @@ class Learner:
                     "in_flight=… and use decide()"
                 )
             self._refuse_past_the_horizon(1)
-            return _copied(self._decide(context, 0.0).action)
+            return _copied(self._decide(context, 0.0, self._token(person)).action)
 
     def update(self, ticket: Any, reward: Any) -> None:
         """Answer a round with the reward of its action. The first answer counts.
@@ -235,11 +252,23 @@ class Learner:
             self._refuse_if_unfit()
             self._streams, self._seeded = Streams.of(None), False
 
-    def _decide(self, context: Any, moment: float) -> Round:
+    def _decide(self, context: Any, moment: float, person: bytes | None) -> Round:
         self._busy = "decide"
-        opened = self._rounds.decide(context, self._streams.noise, self._streams.explore, moment)
+        noise, explore = self._streams.noise, self._streams.explore
+        opened = self._rounds.decide(context, noise, explore, moment, person)
         self._busy = None
         return opened
+
+    def _token(self, person: Any) -> bytes | None:
+        """Who she is, under a key; one round of each is learned from unless more were declared."""
+        rounds = self._rounds
+        if person is None:
+            if self.problem.rounds_per_person is not None:
+                raise InvalidInput("rounds_per_person is declared: say for whom, decide(…, person=…)")
+            return None
+        if rounds.people is None:
+            rounds.people = People(1)
+        return rounds.people.token(person)
 
     def _find(self, ticket: Any) -> Round:
         """The open round of a ticket, of its name, or of the action that the one open round chose."""

@@ -61,6 +61,9 @@ class People:
     def __repr__(self) -> str:
         return f"<People, {self.rounds_per_person} rounds of each, {self.nbytes:,} bytes>"
 
+    def __deepcopy__(self, memo: object) -> "People":
+        return People.from_arrays(self.rounds_per_person, self.arrays())
+
     @property
     def nbytes(self) -> int:
         """The memory it takes."""
@@ -70,6 +73,10 @@ class People:
     def false_refusals(self) -> float:
         """The share of newcomers who are refused for being taken for somebody else."""
         return self._counts.full_share()
+
+    def token(self, person: Any) -> bytes:
+        """What stands for a person while her round is open, so that her name need not be kept."""
+        return hashlib.blake2b(_name(person), key=self._key, person=b"token", digest_size=16).digest()
 
     def counts(self, person: Any, batches: Iterable[tuple[int, int]] | None = None) -> bool:
         """Whether a round of hers would be learned from now.

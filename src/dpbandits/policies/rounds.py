@@ -9,6 +9,11 @@ rounds are open, or when it has been open for `patience` seconds by the times th
 Then its reward is observed, or a missing one. What arrives later is too late. With one round in flight
 and no clock a round is closed as soon as it is answered: no decision can come in between.
 
+**People who return.** Where people are told apart, a round is learned from when it is *closed*, if fewer
+than k of hers were and if she is in none of the batches that it would go into (`people.py`). Otherwise
+it is not observed at all: stored as missing, it would pull means to the middle. Both are functions of
+who takes part when, which is not protected, and of public values.
+
 **Why it costs no privacy.** (1) Which rounds are closed before decision n is a function of n and of
 public times, never of what arrived. (2) `observe` changes `public` by a function of public values alone
 (and of the action, where actions are public). (3) A datum is in exactly one batch, leaf, row or epoch,
@@ -21,12 +26,16 @@ mechanism (`sums/`) then applies as it stands: it never uses that an observed ac
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpbandits.engine import is_local, pause_if_due, steps_of, wait, wrapped
+from dpbandits.engine import bare, is_local, pause_if_due, steps_of, wait, wrapped
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.verbs import Steps
+from dpbandits.policies.people import People
 from dpbandits.problems import Problem
+
+if TYPE_CHECKING:
+    from dpbandits.policies.policy import Policy
 
 
 @dataclass(slots=True)
@@ -37,6 +46,7 @@ class Round:
     action: Any  # as it was chosen
     kept: tuple[Any, Any]  # context and action, as little of them as `observe` reads
     began: float
+    person: bytes | None = None  # who, as `People.token` has her
     answered: bool = False
     reward: Any = None
 
@@ -46,6 +56,7 @@ class Rounds:
 
     def __init__(
         self,
+        policy: "Policy",
         problem: Problem,
         public: Any,
         secret: Any,
@@ -53,8 +64,10 @@ class Rounds:
         in_flight: int = 1,
         patience: float | None = None,
         compiled: bool = False,
+        people: People | None = None,
     ) -> None:
-        self.problem, self.public, self.secret = problem, public, secret
+        self.policy, self.problem = policy.for_people(problem), problem
+        self.public, self.secret, self.people = public, secret, people
         self.in_flight, self.patience = in_flight, patience
         self.closes_at_once = in_flight == 1 and patience is None  # when a round is answered
         self.open: deque[Round] = deque()
@@ -74,7 +87,14 @@ class Rounds:
         """Rounds closed so far."""
         return self.decided - len(self.open)
 
-    def decide(self, context: Any, noise: Any, explore: Any, now: float = 0.0) -> Round:
+    def decide(
+        self,
+        context: Any,
+        noise: Any,
+        explore: Any,
+        now: float = 0.0,
+        person: bytes | None = None,
+    ) -> Round:
         """Close what is due, release what is due, choose."""
         if now > self.now:  # time does not run backwards
             self.now = now
@@ -88,7 +108,7 @@ class Rounds:
         if not self.closes_at_once:
             kept = self.problem.kept(context, action)
             wait(self.public, wrapped(action), 1)
-        opened = Round(self.decided, action, kept, self.now)
+        opened = Round(self.decided, action, kept, self.now, person)
         self.open.append(opened)
         self.decided += 1
         return opened
@@ -103,6 +123,11 @@ class Rounds:
             return True
         return self.patience is not None and self.now - self.open[0].began >= self.patience
 
+    def _may_learn(self, person: bytes, action: Any) -> bool:
+        """Whether this round of hers counts: she has few enough, and is in none of the open batches."""
+        assert self.people is not None
+        return self.people.take(person, self.policy.open_batches(self.public, bare(action)))
+
     def _close(self, noise: Any) -> Any:
         """Close the oldest; in a rehearsal of the local model, the message that it sends."""
         oldest = self.open.popleft()
@@ -114,6 +139,8 @@ class Rounds:
             if self._pauses:
                 pause_if_due(self.public, self.secret, noise, self.observed)
             wait(self.public, action, -1)
+        if oldest.person is not None and not self._may_learn(oldest.person, action):
+            return None
         self.observed += 1
         # Only the local model draws when it learns. Handing a generator to compiled code takes as long
         # as all the rest.

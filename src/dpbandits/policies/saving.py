@@ -32,6 +32,7 @@ from dpbandits.engine.flight import (
 )
 from dpbandits.errors import DPBanditsError, SaveFileError
 from dpbandits.policies.learner import Learner
+from dpbandits.policies.people import People
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.problems import Problem
@@ -39,6 +40,7 @@ from dpbandits.version import __version__
 
 FORMAT = 2
 _USED = ".continued"
+_NOBODY = bytes(16)  # the token of a round whose person was not named
 
 
 def save(learner: Learner, path: Path) -> Path:
@@ -135,6 +137,10 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         for name, value in leaves(state)
     }
     arrays["answered"] = np.array([one.answered for one in rounds.open], np.bool_)
+    if rounds.people is not None:
+        arrays |= {f"people.{name}": value for name, value in rounds.people.arrays().items()}
+        tokens = b"".join(one.person or _NOBODY for one in rounds.open)
+        arrays["persons"] = np.frombuffer(tokens, np.uint8).reshape(-1, len(_NOBODY))
     buffer = io.BytesIO()
     np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
     return buffer.getvalue()
@@ -151,11 +157,21 @@ def _flight(problem: Problem, rounds: Rounds) -> Flight:
     return flight
 
 
-def _reopen(problem: Problem, flight: Flight, answered: Any, first: int) -> Iterator[Round]:
+def _reopen(
+    problem: Problem, flight: Flight, answered: Any, persons: Any, first: int
+) -> Iterator[Round]:
     for place in range(flight.began.size):
         kept = kept_context(flight, place), bare(kept_action(flight, place))
         chosen = int(flight.actions[place]) if problem.kept_features else kept[1]
-        one = Round(first + place, chosen, kept, float(flight.began[place]), bool(answered[place]))
+        person = None if persons is None else persons[place].tobytes()
+        one = Round(
+            number=first + place,
+            action=chosen,
+            kept=kept,
+            began=float(flight.began[place]),
+            person=None if person == _NOBODY else person,
+            answered=bool(answered[place]),
+        )
         if one.answered:
             one.reward = bare(kept_reward(flight, place))
         yield one
@@ -192,6 +208,7 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
             in_flight=header["in_flight"],
             patience=header["patience"],
             key=bytes.fromhex(header["ticket_key"]),
+            people=_people(problem, arrays),
         )
         rounds = learner._rounds
         rounds.decided, rounds.observed = header["decided"], header["observed"]
@@ -199,10 +216,24 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
         closed = rounds.decided - answered.size
         if not (rounds.observed <= closed and answered.size <= rounds.in_flight):
             raise ValueError("its counts of rounds do not agree")
-        rounds.open.extend(_reopen(problem, flight, answered, closed))
+        persons = arrays.get("persons")
+        if persons is not None and persons.shape != (answered.size, len(_NOBODY)):
+            raise ValueError("its open rounds do not say for whom they are")
+        rounds.open.extend(_reopen(problem, flight, answered, persons, closed))
     except (DPBanditsError, KeyError, TypeError, ValueError, IndexError) as error:
         raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
     return learner
+
+
+def _people(problem: Problem, arrays: dict[str, Any]) -> People | None:
+    found = {
+        name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("people.")
+    }
+    if found:
+        return People.from_arrays(problem.rounds_per_person or 1, found)
+    if problem.rounds_per_person is not None:
+        raise ValueError("it does not say from whom was learned already")
+    return None
 
 
 def _read(path: str | Path, data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
