@@ -60,8 +60,9 @@ def privacy(
         console().print(f"{_WORDS[name]}: [bold]{value:.6g}[/]")
     if people:
         title = f"\n{rounds_per_person} rounds of one person, learned from"
-        columns = ("", f"at {held} each", f"for {held} together, each", "with noise times")
-        print_rows([dict(zip(columns, row.values(), strict=True)) for row in people], title)
+        columns = ("", f"cost, at {held} each", f"may cost each, for {held} in all", "noise times")
+        shown = [row | {"total": row["total"] or "nothing follows"} for row in people]
+        print_rows([dict(zip(columns, row.values(), strict=True)) for row in shown], title)
 
 
 def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:

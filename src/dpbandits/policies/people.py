@@ -127,18 +127,17 @@ class People:
     def from_arrays(cls, rounds_per_person: int, arrays: Mapping[str, NDArray[Any]]) -> "People":
         """What `arrays` gave; anything that does not fit together is a `ValueError`."""
         people = cls(rounds_per_person, expected=int(arrays["expected"]), key=arrays["key"].tobytes())
-        cells, bits, start = arrays["cells"], arrays["bits"], 0
+        cells, bits, start = arrays["cells"], arrays["bits"].tobytes(), 0
         if cells.shape != people._counts.cells.shape or cells.dtype != people._counts.cells.dtype:
             raise ValueError("the counts of people are not of the declared size")
         people._counts.cells[...] = cells
         for slot, number, held in zip(arrays["slots"], arrays["numbers"], arrays["held"], strict=True):
-            one = _Filter(int(number), people.expected)
+            one = people._open[int(slot)] = _Filter(int(number), people.expected)
             one.reserve(int(held))
-            for layer in one.layers:
-                layer[:] = bits[start : start + len(layer)].tobytes()
+            for index, layer in enumerate(one.layers):
+                one.layers[index] = bytearray(bits[start : start + len(layer)])
                 start += len(layer)
-            people._open[int(slot)] = one
-        if start != bits.size:
+        if start != len(bits):
             raise ValueError("the open batches of people are not of the size that they say")
         return people
 

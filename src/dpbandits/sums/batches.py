@@ -141,12 +141,16 @@ def participation(block: int | tuple[int, ...], rounds: int, *, apart: int = 1) 
         weights = toeplitz_root(size)
         found = np.cumsum(_block_costs(weights, min(rounds, math.ceil(size / apart)), apart))
         within[1 : found.size + 1] = np.maximum(within[1 : found.size + 1], found)
-    held = int(np.count_nonzero(within))  # the most that one block takes
+    return math.sqrt(worst_of_many(within[: int(np.count_nonzero(within)) + 1], rounds))
+
+
+def worst_of_many(one: Array, rounds: int) -> float:
+    """The most that n data cost in independent parts, of which 0, 1, … cost `one` in each."""
     worst = np.zeros(rounds + 1)
     for n in range(1, rounds + 1):
-        most = min(n, held)
-        worst[n] = np.max(within[1 : most + 1] + worst[n - most : n][::-1])
-    return math.sqrt(float(worst[rounds]))
+        most = min(n, one.size - 1)
+        worst[n] = np.max(one[1 : most + 1] + worst[n - most : n][::-1])
+    return float(worst[rounds])
 
 
 def _block_costs(weights: Array, count: int, apart: int) -> Array:

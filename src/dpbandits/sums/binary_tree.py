@@ -30,6 +30,7 @@ from dpbandits import checks
 from dpbandits.engine import Noise
 from dpbandits.privacy.budgets import Budget, PureDP
 from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
+from dpbandits.sums.batches import worst_of_many
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -73,30 +74,35 @@ def tree_levels(leaves: int) -> int:
     return int(leaves).bit_length()
 
 
-def tree_participation(levels: int, rounds: int, *, apart: int = 1) -> float:
+def tree_participation(levels: int, rounds: int) -> float:
     r"""How many times the cost of one datum k of them cost under Gaussian noise, in different leaves.
 
-    Of data at least s = `apart` leaves of each other a node of 2^l leaves holds m = min(k, ⌈2^l/s⌉) at
-    most. Each of the L levels has noise of variance L(Δ/μ)², and a node with n of them moves by at most
-    nΔ, so k of them cost
+    All nodes have noise of variance L(Δ/μ)², and one with n of the data moves by at most nΔ: k data cost
+    √(Σ n²/L), summed over the nodes that are released. Those are the left halves: whatever completes a
+    right half completes a larger node, and that is released instead. So with A_l(n) the largest sum of n
+    data below a node of 2^l leaves,
 
-        √( (1/L) Σ_l max Σ_nodes n² ),   the largest being ⌊k/m⌋ m² + (k mod m)² (squares are convex).
+        A_0 = 0,   A_{l+1}(n) = max_i  i² + A_l(i) + A_l(n − i),   i data being in the left half,
 
-    Exact for consecutive leaves (s = 1) of a tree that is large enough: the first k leaves reach it
-    where k ≤ 2^(L−1). Trees that follow each other, or are of other slots, only split the counts
-    further. (Under ε-DP nodes add up: k. Without a known number of leaves trees grow without end, and so
-    does the number of levels at which one node holds all k: k again.)
+    a whole tree, all left of its last leaf, has A_L(n), and trees that follow each other or are of other
+    slots are independent, like blocks (`sums/batches.py`). (Under ε-DP the shifts add up: k. Without
+    a known number of leaves trees grow without end, and one node holds all k at ever more levels: k.)
 
     >>> [round(tree_participation(17, k), 2) for k in (1, 2, 4, 16)]
-    [1.0, 1.97, 3.85, 14.49]
+    [1.0, 1.96, 3.8, 14.24]
     """
-    checks.integer(least=1, levels=levels, rounds=rounds, apart=apart)
-    total = 0.0
-    for level in range(levels):
-        most = min(rounds, math.ceil(2**level / apart))
-        full, rest = divmod(rounds, most)
-        total += full * most * most + rest * rest
-    return math.sqrt(total / levels)
+    checks.integer(least=1, levels=levels, rounds=rounds)
+    below = np.zeros(2)  # A_l(0), A_l(1), … up to the number of leaves
+    for _ in range(levels):
+        left, most = below + np.arange(below.size) ** 2, min(2 * (below.size - 1), rounds)
+        below = np.array([_best_split(left, below, n) for n in range(most + 1)])
+    return math.sqrt(worst_of_many(below, rounds) / levels)
+
+
+def _best_split(left: Array, right: Array, total: int) -> float:
+    """The largest left[i] + right[total − i] that there is."""
+    low, high = max(0, total - right.size + 1), min(total, left.size - 1)
+    return float(np.max(left[low : high + 1] + right[total - high : total - low + 1][::-1]))
 
 
 def leaves_released(public: Tree, slot: int) -> int:
