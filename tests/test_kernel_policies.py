@@ -211,11 +211,11 @@ def _runs_that_lost(width: float) -> int:
         chance = np.random.default_rng(run)
         state, secret = policy.begin(problem)
         for _ in range(5):  # a whole epoch at a time: who came, and what they sum to
-            capri.pause(state, secret, chance)
+            state.pause(secret, chance)
             shares = capri.shares_of(state.table, state.weights)
             counts = chance.multinomial(int(state.length[0]), shares)
             secret.sums[:] = 2.0 * chance.binomial(counts, 0.5 + means / 2.0) - counts
-        capri.pause(state, secret, chance)
+        state.pause(secret, chance)
         lost += not state.active[np.arange(3), best].all()
     return lost
 
@@ -229,7 +229,7 @@ def test_printed_confidence_never_drops_anything_and_says_until_when() -> None:
     assert printed.schedule(problem) == 1000
     noise = np.random.default_rng(1)
     for _ in range(4):
-        capri.pause(state, secret, noise)
+        state.pause(secret, noise)
         secret.sums[:] = 1e3 * np.sign(world.means()).ravel()
     assert state.active.all()
     for wrong in (dpb.GaussianDP(1.0), dpb.NonPrivate()):
@@ -426,7 +426,7 @@ def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
         state, secret = dpb.Capri(privacy=BUDGET, first_epoch=30).begin(problem)
         state.active[:, 1] = False
         state.table[...] = 1.0
-        capri.pause(state, secret, np.random.default_rng(1))
+        state.pause(secret, np.random.default_rng(1))
         found = np.sqrt((state.maps**2).sum(axis=1)).reshape(state.active.shape)
         assert (found[:, 1] == 0.0).all() and found[:, 0] == pytest.approx(norm)
         assert all(np.isfinite(part).all() for part in (state.maps, state.width))

@@ -44,7 +44,7 @@ class Public(NamedTuple):
 
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert the new rewards into their items' trees and restate these items."""
-        for place in range(self.news.count[0]):
+        for place in range(self.news.size[0]):
             item = self.news.items[place]
             release_leaf(self.tree, secret, item, noise)
             plays = float(self.plays[item])

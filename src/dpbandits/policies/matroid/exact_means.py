@@ -42,7 +42,7 @@ class ExactMeans(NamedTuple):
 
     def release(self, secret: Totals, noise: Noise) -> None:
         """Restate the means of the items with new rewards, exactly: draws of scale 0."""
-        for place in range(self.news.count[0]):
+        for place in range(self.news.size[0]):
             item = self.news.items[place]
             self.mean[item] = noise.normal(secret.total[item], 0.0) / self.plays[item] + 0.5
         clear_news(self.news)

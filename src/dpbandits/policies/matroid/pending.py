@@ -20,7 +20,7 @@ class News(NamedTuple):
 
     items: Integers
     listed: Integers  # by item: 1 if it is among them
-    count: Integers  # (1,) how many there are
+    size: Integers  # (1,) how many there are
 
 
 def start_news(items: int) -> News:
@@ -33,16 +33,16 @@ def list_news(news: News, item: int) -> None:
     """There is a reward for this item."""
     if news.listed[item] == 0:
         news.listed[item] = 1
-        news.items[news.count[0]] = item
-        news.count[0] += 1
+        news.items[news.size[0]] = item
+        news.size[0] += 1
 
 
 @register_jitable(forceinline=True)
 def clear_news(news: News) -> None:
     """All of it was released."""
-    for place in range(news.count[0]):
+    for place in range(news.size[0]):
         news.listed[news.items[place]] = 0
-    news.count[0] = 0
+    news.size[0] = 0
 
 
 @register_jitable(forceinline=True)
