@@ -7,7 +7,7 @@ import numpy as np
 
 from dpbandits.policies.kernel import capri, kernel_thompson
 from dpbandits.policies.kernel.capri import Capri
-from dpbandits.policies.kernel.epochs import Array
+from dpbandits.policies.kernel.epochs import Array, renew
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson
 from dpbandits.policies.policy import Policy
 from dpbandits.problems import KernelContexts
@@ -61,7 +61,8 @@ class RealisedDesign(KernelThompson):
             location = np.einsum("wm,w->m", self.features.rows, secret.sums)
             released = noise.normal(location, self.scale)
             shares = secret.counts / self.length[0]
-            kernel_thompson.end_epoch(self, released, self.scale**2, shares, noise)
+            table = kernel_thompson.end_epoch(self, released, self.scale**2, shares, noise)
+            renew(self, table, self.posterior.weights)
             secret.sums[:] = 0.0
             secret.counts[:] = 0.0
 

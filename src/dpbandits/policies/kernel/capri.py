@@ -11,7 +11,18 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.kernel.confidence import Widths, first_useful_horizon
-from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
+from dpbandits.policies.kernel.epochs import (
+    Array,
+    Tables,
+    cumulative,
+    pick,
+    promise,
+    renew,
+    shares_between,
+    shares_of,
+    start_tables,
+    uniform_table,
+)
 from dpbandits.policies.kernel.posterior import design
 from dpbandits.policies.kernel.projection import differences, estimate, keep, projected, whitened
 from dpbandits.policies.policy import Policy
@@ -31,7 +42,7 @@ class Secret(NamedTuple):
 class Public(NamedTuple):
     """The active actions, and the map by which rewards of this epoch are released."""
 
-    round: NDArray[np.int64]  # (1,) decisions so far
+    round: NDArray[np.int64]  # (1,) rounds closed so far
     next_pause: NDArray[np.int64]  # (1,) the round that ends the epoch
     epoch: NDArray[np.int64]  # (1,) r; 0 before the first
     length: NDArray[np.int64]  # (1,) T_r
@@ -45,6 +56,8 @@ class Public(NamedTuple):
     widths: Widths
     scale: float  # of the noise on Σ maps·y
     copies: bool
+    waiting: NDArray[np.int64]  # (1,) rounds in flight: one number, since actions are not public
+    tables: Tables
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """Nothing between the ends of epochs."""
@@ -63,34 +76,43 @@ class Public(NamedTuple):
         if self.epoch[0] > 0:
             # Not by BLAS: the location must not depend on the number of its threads.
             location = np.einsum("wm,w->m", self.maps, secret.sums)
-            eliminate(self, noise.normal(location, self.scale))
             secret.sums[:] = 0.0
-        open_epoch(self, noise)
+            renew(self, eliminate(self, noise.normal(location, self.scale)), self.weights)
+        length, closed = open_epoch(self), int(self.round[0])
+        # All of these rounds are decided with tables that are known by now: the next one comes when the
+        # last of them is closed.
+        prepare_epoch(self, shares_between(self.tables, closed, closed + length), noise)
 
 
-def eliminate(public: Any, released: Array) -> None:
-    """Drop the actions that cannot be the best any more."""
+def eliminate(public: Any, released: Array) -> Array:
+    """Drop the actions that cannot be the best any more; the table of those that are left."""
     values = public.reach[0] ** 2 * estimate(public.maps, released)
     public.active[...] = keep(public.active, values.reshape(public.active.shape), public.width)
-    public.table[...] = cumulative(public.active)
+    return cumulative(public.active)
 
 
-def open_epoch(public: Any, noise: Any) -> None:
-    """Design, map and widths of the next epoch."""
+def open_epoch(public: Any) -> int:
+    """Count the next epoch; its length."""
     public.epoch[0] += 1
     if public.epoch[0] > 1:
         public.length[0] *= 2
     public.next_pause[0] += public.length[0]
-    rows, length = public.features.rows, int(public.length[0])
-    shares = shares_of(public.table, public.weights)
+    return int(public.length[0])
+
+
+def prepare_epoch(public: Any, shares: Array, noise: Any) -> None:
+    """Design, map and widths of an epoch in which each pair is played so often.
+
+    Rounds decided before their pair was dropped are left out of design and sum.
+    """
+    rows, length, active = public.features.rows, int(public.length[0]), public.active.ravel()
     if public.copies:
-        drawn, counts = (_copy(shares, length, noise) for _ in range(2))
+        drawn, counts = (np.where(active, _copy(shares, length, noise), 0) for _ in range(2))
         moved, z = projected(rows, drawn, counts)
     else:
-        moved, z = rows, design(rows, shares, length)
+        moved, z = rows, design(rows, np.where(active, shares, 0.0), length)
     maps, back = whitened(moved, z, public.widths.tau)
     # Over every context, also those that never come by κ: whoever comes is protected.
-    active = public.active.ravel()
     public.reach[0] = longest(maps[active])
     public.maps[...] = 0.0
     public.maps[active] = maps[active] / public.reach[0]
@@ -132,10 +154,13 @@ class Capri(OncePerBatch):
         g = Σ u(w_t) y_t + N(0, σ₀² I),    σ₀ = 2B·max|u(w)|/μ over all c and x ∈ X_r(c),
 
     estimates μ̂(w) = ⟨u(w), g⟩ and drops x from X(c) where another of its actions is ahead by more than
-    `width`(x, x'). This is the paper's estimator; `design="copies"` makes Z of R and projects on S, two
-    public random copies of the epoch's pairs, as printed, where the default uses their known
-    expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with
-    `confidence="paper"`; τ is `tau`, 10 unless given.
+    `width`(x, x'). An epoch ends when its rounds are closed; where some are in flight, the first rounds
+    of the next were decided with more actions, and Z averages over the sets that its rounds were decided
+    with: how many with each is known beforehand. Rounds with an action that was dropped meanwhile are
+    left out of Z and g. This is the paper's estimator; `design="copies"` makes Z of R and projects on S,
+    two public random copies of the epoch's pairs, as printed, where the default uses their known
+    expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with `confidence="paper"`; τ is `tau`, 10
+    unless given.
 
     With `confidence="calibrated"`, for the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b =
     |(Z+τI)⁻¹d| and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
@@ -145,17 +170,17 @@ class Capri(OncePerBatch):
     Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all
     of them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most
     the problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
-    `confidence="paper"` drops x where μ̂ is 4Δ_r behind, as printed in (7), with β and, because the β₁ of
-    (7) is too small, both constants of Lemma 6.6: nothing is ever dropped below about 10⁸ rounds.
+    `confidence="paper"` drops x where μ̂ is 4Δ_r behind, as printed in (7), with β and, because the β₁
+    of (7) is too small, both constants of Lemma 6.6: nothing is ever dropped below about 10⁸ rounds.
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
     in one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
-    maximum is over every context: the printed one, over contexts that come by κ, would not
-    protect somebody whose context is not among them. κ, epochs' ends and, given earlier releases,
-    X_r, Z and u do not depend on her; later epochs see her only through g, so each epoch has the whole
-    budget and the actions of all others are μ-GDP, for any number of rounds. `calibration="paper"` has
-    the printed σ₀, which divides (ε, δ) by ln T, and reports the much stronger guarantee it really
-    gives.
+    maximum is over every context: the printed one, over contexts that come by κ, would not protect
+    somebody whose context is not among them. κ, epochs' ends, how many rounds were decided with which
+    sets and, given earlier releases, X_r, Z and u do not depend on her; later epochs see her only
+    through g, so each epoch has the whole budget and the actions of all others are μ-GDP, for any number
+    of rounds. `calibration="paper"` has the printed σ₀, which divides (ε, δ) by ln T, and reports the
+    much stronger guarantee it really gives.
 
     **Regret.** Õ(√(γ_T T) + γ_T/ε) in the paper, with constants that keep it at uniform play in
     practice; `capri-regret` measures it.
@@ -215,25 +240,31 @@ class Capri(OncePerBatch):
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Every action active; the first pause opens the first epoch."""
+        fields = self._begin(problem)
+        shares = shares_of(fields["table"], fields["weights"])
+        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
+        return public, Secret(np.zeros(problem.pairs))
+
+    def _begin(self, problem: KernelContexts) -> dict[str, Any]:
+        """What both models begin with."""
         features = problem.features()
         shape = len(problem.contexts), len(problem.actions)
-        public = Public(
-            round=np.zeros(1, np.int64),
-            next_pause=np.zeros(1, np.int64),
-            epoch=np.zeros(1, np.int64),
-            length=np.full(1, self.schedule(problem), np.int64),
-            active=np.ones(shape, np.bool_),
-            table=uniform_table(problem),
-            maps=np.zeros(features.rows.shape),
-            reach=np.ones(1),
-            width=np.zeros((*shape, shape[1])),
-            weights=problem.context_weights(),
-            features=features,
-            widths=self._widths(problem),
-            scale=self._scale(problem),
-            copies=self.design == "copies",
-        )
-        return public, Secret(np.zeros(problem.pairs))
+        return {
+            "round": np.zeros(1, np.int64),
+            "next_pause": np.zeros(1, np.int64),
+            "epoch": np.zeros(1, np.int64),
+            "length": np.full(1, self.schedule(problem), np.int64),
+            "active": np.ones(shape, np.bool_),
+            "table": uniform_table(problem),
+            "maps": np.zeros(features.rows.shape),
+            "reach": np.ones(1),
+            "width": np.zeros((*shape, shape[1])),
+            "weights": problem.context_weights(),
+            "features": features,
+            "widths": self._widths(problem),
+            "scale": self._scale(problem),
+            "copies": self.design == "copies",
+        }
 
     def schedule(self, problem: KernelContexts) -> int:
         """T_1."""

@@ -1,6 +1,6 @@
 """What the policies of this family share: a table to choose from, and epochs that only count rounds."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -14,6 +14,9 @@ from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.kernel_contexts import KernelContexts
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# Tables that rounds in flight may have been decided with. Epochs grow, so that few are ever needed.
+_SLOTS = 16
 
 
 @register_jitable(forceinline=True)
@@ -43,6 +46,57 @@ def cumulative(counts: Any) -> Array:
 def shares_of(table: Array, weights: Array) -> Array:
     """q(w) = κ(c)·π(x | c) for every pair: public, since the table and the weights are."""
     return np.asarray((np.diff(table, axis=1, prepend=0.0) * weights[:, None]).ravel())
+
+
+class Tables(NamedTuple):
+    """The tables that rounds in flight were decided with, oldest first; the last one is in play.
+
+    Rounds are closed in the order of decisions, so that the number of the first decision made with each
+    says with which one any round was decided. Tables and these numbers are public.
+    """
+
+    shares: Array  # (slots, |W|) how often each pair is played with it
+    first: Integers  # (slots,) the first decision made with it
+    size: Integers  # (1,) how many there are
+
+
+def start_tables(shares: Array) -> Tables:
+    """One, from the first decision on."""
+    held = np.zeros((_SLOTS, shares.size))
+    held[0] = shares
+    return Tables(held, np.zeros(_SLOTS, np.int64), np.ones(1, np.int64))
+
+
+def shares_between(tables: Tables, first: int, end: int) -> Array:
+    """How often each pair is played on average in the rounds from `first` to before `end`."""
+    count, mixed = int(tables.size[0]), np.zeros(tables.shares.shape[1])
+    for place in range(count):
+        last = end if place == count - 1 else min(end, int(tables.first[place + 1]))
+        rounds = last - max(first, int(tables.first[place]))
+        if rounds > 0:
+            mixed += rounds / (end - first) * tables.shares[place]
+    return mixed
+
+
+def renew(public: Any, table: Array, weights: Array) -> None:
+    """Play by this table from the next decision on.
+
+    Where more than 16 would be in flight, the one in play stays for another epoch: what is known of each
+    round's table is then still exact.
+    """
+    tables, closed = public.tables, int(public.round[0])
+    decided, count = closed + int(public.waiting[0]), int(tables.size[0])
+    gone = int(np.searchsorted(tables.first[1:count], closed, side="right"))  # with no round in flight
+    for part in (tables.shares, tables.first):
+        part[: count - gone] = part[gone:count].copy()
+    count -= gone
+    if tables.first[count - 1] == decided:
+        count -= 1  # nothing was decided with it
+    if count < tables.first.size:
+        tables.shares[count], tables.first[count] = shares_of(table, weights), decided
+        public.table[...] = table
+        count += 1
+    tables.size[0] = count
 
 
 def promise(budget: Budget, trust: str, problem: KernelContexts) -> Guarantee:

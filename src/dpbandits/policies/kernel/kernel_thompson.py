@@ -9,7 +9,18 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.kernel.epochs import Array, cumulative, pick, promise, shares_of, uniform_table
+from dpbandits.policies.kernel.epochs import (
+    Array,
+    Tables,
+    cumulative,
+    pick,
+    promise,
+    renew,
+    shares_between,
+    shares_of,
+    start_tables,
+    uniform_table,
+)
 from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.returning import OncePerBatch
@@ -40,13 +51,15 @@ class Secret(NamedTuple):
 class Public(NamedTuple):
     """The table to choose from until the epoch ends, and what it was made of."""
 
-    round: NDArray[np.int64]  # (1,) decisions so far
+    round: NDArray[np.int64]  # (1,) rounds closed so far
     next_pause: NDArray[np.int64]  # (1,) the round that ends the epoch
     length: NDArray[np.int64]  # (1,) of the epoch
     table: Array  # cumulative π(x | c)
     posterior: Posterior
     features: Features
     scale: float  # of the noise
+    waiting: NDArray[np.int64]  # (1,) rounds in flight: one number, since actions are not public
+    tables: Tables
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """Nothing between the ends of epochs."""
@@ -66,16 +79,17 @@ class Public(NamedTuple):
         location = np.einsum("wm,w->m", self.features.rows, secret.sums)
         released = noise.normal(location, self.scale)
         secret.sums[:] = 0.0
-        end_epoch(self, released, self.scale**2, known_shares(self), noise)
+        closed = int(self.round[0])
+        shares = shares_between(self.tables, closed - int(self.length[0]), closed)
+        table = end_epoch(self, released, self.scale**2, shares, noise)
+        renew(self, table, self.posterior.weights)
 
 
-def known_shares(public: Any) -> Array:
-    """How often each pair is played in this epoch, on average."""
-    return shares_of(public.table, public.posterior.weights)
+def end_epoch(public: Any, released: Array, variance: float, shares: Array, noise: Any) -> Array:
+    """Add an epoch's release, with so much noise in each coordinate, to the posterior; the next table.
 
-
-def end_epoch(public: Any, released: Array, variance: float, shares: Array, noise: Any) -> None:
-    """What an epoch's release, with so much noise in each coordinate, makes of posterior and table."""
+    `shares` says how often each pair was played in the epoch, on average.
+    """
     held, rows, length = public.posterior, public.features.rows, int(public.length[0])
     z = design(rows, shares, length)
     held.precision[...], held.evidence[...] = absorb(
@@ -84,9 +98,9 @@ def end_epoch(public: Any, released: Array, variance: float, shares: Array, nois
     # Around 0, no secret: free exploration that happens to be drawn here.
     normals = noise.normal(0.0, 1.0, (rows.shape[1], held.draws))
     vectors = samples(held.precision, held.evidence, normals, held.spread)
-    public.table[...] = cumulative(votes(rows, vectors, public.table.shape[0]))
     public.length[0] = math.ceil(length * held.growth)
     public.next_pause[0] += public.length[0]
+    return cumulative(votes(rows, vectors, public.table.shape[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,17 +114,20 @@ class KernelThompson(OncePerBatch):
         b̃_r = Σ φ(c_t, x_t) y_t + N(0, n² I),    n = 2B·max|φ|/μ,
 
     is released. With the known design Z_r = T_r Σ_w κ(c)π_r(x|c) φφᵀ it is a measurement of Z_r θ with
-    covariance at most C_r = B² Z_r + n² I. All epochs form one posterior: precision
-    P = I/(s B²) + Σ_r Z_r C_r⁻¹ Z_r with s = `prior`, mean P⁻¹ Σ_r Z_r C_r⁻¹ b̃_r. The next π(x|c) is the
-    share of `draws` vectors from N(mean, `spread`² P⁻¹) for which x is best in c. Epochs grow by
-    `growth` from `first_epoch` (unless given, 100 or 100/μ rounds, whichever is more).
+    covariance at most C_r = B² Z_r + n² I. All epochs form one posterior: precision P = I/(s B²) + Σ_r
+    Z_r C_r⁻¹ Z_r with s = `prior`, mean P⁻¹ Σ_r Z_r C_r⁻¹ b̃_r. The next π(x|c) is the share of `draws`
+    vectors from N(mean, `spread`² P⁻¹) for which x is best in c. Epochs grow by `growth` from
+    `first_epoch` (unless given, 100 or 100/μ rounds, whichever is more). An epoch ends when its rounds
+    are closed; where some are in flight, the first rounds of the next were decided by older π, and π_r
+    in Z_r is the average over the tables that its rounds were decided with.
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
     in one epoch, in one term φy of norm at most B·max|φ| over *all* pairs, so b̃_r moves by at most
-    2B·max|φ|: μ-GDP. κ, the epochs' ends and, given earlier releases, π_r and Z_r do not depend on
-    her; later epochs see her only through b̃_r. So the actions of all others are μ-GDP, for any number
-    of rounds. Her own action is shown to nobody else. Z_r made of realised counts, or κ made of users,
-    would be a release without noise. Rounding of the features' sums is not covered.
+    2B·max|φ|: μ-GDP. κ, the epochs' ends, how many rounds were decided with which table and, given
+    earlier releases, π_r and Z_r do not depend on her; later epochs see her only through b̃_r. So the
+    actions of all others are μ-GDP, for any number of rounds. Her own action is shown to nobody else.
+    Z_r made of realised counts, or κ made of users, would be a release without noise. Rounding of the
+    features' sums is not covered.
 
     **Regret.** No bound is proved. `capri-regret` measures it: a few per cent of uniform play after 10⁶
     rounds at ε = 1, where eliminating (`Capri`) is at a third.
@@ -154,18 +171,23 @@ class KernelThompson(OncePerBatch):
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Uniform play, nothing known."""
-        features = problem.features()
-        first = self.schedule()
-        public = Public(
-            round=np.zeros(1, np.int64),
-            next_pause=np.full(1, first, np.int64),
-            length=np.full(1, first, np.int64),
-            table=uniform_table(problem),
-            posterior=self._prior(problem, features),
-            features=features,
-            scale=self._scale(problem, features),
-        )
+        fields = self._begin(problem)
+        shares = shares_of(fields["table"], problem.context_weights())
+        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
         return public, Secret(np.zeros(problem.pairs))
+
+    def _begin(self, problem: KernelContexts) -> dict[str, Any]:
+        """What both models begin with."""
+        features, first = problem.features(), self.schedule()
+        return {
+            "round": np.zeros(1, np.int64),
+            "next_pause": np.full(1, first, np.int64),
+            "length": np.full(1, first, np.int64),
+            "table": uniform_table(problem),
+            "posterior": self._prior(problem, features),
+            "features": features,
+            "scale": self._scale(problem, features),
+        }
 
     def schedule(self) -> int:
         """The length of the first epoch: a function of the budget, never of data."""

@@ -29,7 +29,7 @@ class Public(NamedTuple):
     mean: Array  # (|W|,)
     variance: Array  # (|W|,)
     inverse: Array  # (m, m) covariance of θ
-    waiting: Array  # (|W|, 2) count and sum of rewards that are not in it yet
+    fresh: Array  # (|W|, 2) count and sum of rewards that are not in it yet
     seen: NDArray[np.int64]  # (|W|,) rewards that are
     moved: Array  # (m,) scratch
     features: Features
@@ -63,13 +63,13 @@ class Public(NamedTuple):
         self.round[0] += 1
         pair = context * self.actions + action
         if reward == reward:
-            self.waiting[pair, 0] += 1.0
-            self.waiting[pair, 1] += bounded(reward, self.bound)
-        count = float(self.waiting[pair, 0])
+            self.fresh[pair, 0] += 1.0
+            self.fresh[pair, 1] += bounded(reward, self.bound)
+        count = float(self.fresh[pair, 0])
         if count < 1.0 or count < self.delay * self.seen[pair]:
             return
         size = self.moved.size
-        surprise = float(self.waiting[pair, 1]) / count - float(self.mean[pair])
+        surprise = float(self.fresh[pair, 1]) / count - float(self.mean[pair])
         scale = self.noise / count + float(self.variance[pair])
         for row in range(size):
             value = 0.0
@@ -86,8 +86,8 @@ class Public(NamedTuple):
             self.mean[other] += shared * surprise / scale
             self.variance[other] -= shared * shared / scale
         self.seen[pair] += int(count)
-        self.waiting[pair, 0] = 0.0
-        self.waiting[pair, 1] = 0.0
+        self.fresh[pair, 0] = 0.0
+        self.fresh[pair, 1] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ class KernelUCB(Policy):
             mean=np.zeros(pairs),
             variance=bound**2 * np.einsum("wm,wm->w", features.rows, features.rows),
             inverse=bound**2 * np.eye(size),
-            waiting=np.zeros((pairs, 2)),
+            fresh=np.zeros((pairs, 2)),
             seen=np.zeros(pairs, np.int64),
             moved=np.zeros(size),
             features=features,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.capri import Capri, eliminate, open_epoch
+from dpbandits.policies.kernel.capri import Capri, eliminate, open_epoch, prepare_epoch
 from dpbandits.policies.kernel.confidence import Widths
-from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
+from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
 from dpbandits.policies.kernel.outlook import warn_if_short
 from dpbandits.policies.local import LocalPolicy, Server
 from dpbandits.privacy.calibration import gaussian_scale
@@ -67,9 +67,10 @@ class Public(NamedTuple):
     def pause(self, secret: NoSecret, noise: Any) -> None:
         """Eliminate by the sum of all messages, open the next epoch."""
         if self.epoch[0] > 0:
-            eliminate(self, self.total)
+            self.table[...] = eliminate(self, self.total)
             self.total[:] = 0.0
-        open_epoch(self, noise)
+        open_epoch(self)
+        prepare_epoch(self, shares_of(self.table, self.weights), noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +107,11 @@ class LocalCapri(LocalPolicy, Capri):
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Every action active; the first pause opens the first epoch."""
-        public: Any = Capri.begin(self, problem)[0]
-        size = public.features.rows.shape[1]
-        step = rounding_step(public.scale)
-        return Public._make((*public, np.zeros(size), np.zeros(size), step)), NoSecret()
+        fields = self._begin(problem)
+        size = fields["features"].rows.shape[1]
+        step = rounding_step(fields["scale"])
+        public = Public(**fields, total=np.zeros(size), message=np.zeros(size), step=step)
+        return public, NoSecret()
 
     def start(  # type: ignore[override]
         self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None

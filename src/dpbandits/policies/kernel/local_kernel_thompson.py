@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick
-from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch, known_shares
+from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
+from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch
 from dpbandits.policies.kernel.outlook import warn_if_short
 from dpbandits.policies.local import LocalPolicy, Server
 from dpbandits.privacy.calibration import gaussian_scale
@@ -55,7 +55,8 @@ class Public(NamedTuple):
     def pause(self, secret: NoSecret, noise: Any) -> None:
         """The posterior of all messages, and the next table."""
         variance = int(self.length[0]) * self.scale**2
-        end_epoch(self, self.total.copy(), variance, known_shares(self), noise)
+        shares = shares_of(self.table, self.posterior.weights)
+        self.table[...] = end_epoch(self, self.total.copy(), variance, shares, noise)
         self.total[:] = 0.0
 
 
@@ -94,10 +95,11 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Uniform play, nothing known."""
-        public: Any = KernelThompson.begin(self, problem)[0]
-        size = public.features.rows.shape[1]
-        step = rounding_step(public.scale)
-        return Public._make((*public, np.zeros(size), np.zeros(size), step)), NoSecret()
+        fields = self._begin(problem)
+        size = fields["features"].rows.shape[1]
+        step = rounding_step(fields["scale"])
+        public = Public(**fields, total=np.zeros(size), message=np.zeros(size), step=step)
+        return public, NoSecret()
 
     def schedule(self) -> int:
         """The length of the first epoch; shorter ones would only be noise."""

@@ -11,7 +11,8 @@ used). With noise of scale s_G off the diagonal of G, √2·s_G on it and s_U on
     (‖aaᵀ − bbᵀ‖_F² / 2)/s_G² + ‖ay − by′‖²/s_U² ≤ (1 − c²)/s_G² + (2 + 2c)/s_U²,   c = a·b,
 
 for unit vectors and opposite rewards (shorter ones shift less). s_G = 1.5/μ and s_U = 1.5√2/μ give
-μ²(2 + c − c²)/2.25, largest at c = ½, where it is μ². The ends of batches count rounds only.
+μ²(2 + c − c²)/2.25, largest at c = ½, where it is μ². A batch is released at the first decision at which
+it has as many rounds as planned, or more where several are closed at once: its end counts rounds only.
 
 **A public decision set.** Neighbours differ in one reward, so G is known exactly from the actions, and ũ
 alone is released with s_U = 2/μ.
@@ -57,7 +58,7 @@ class Rows(NamedTuple):
 class Batched(NamedTuple):
     """What is released, and what a policy made of it at the last release."""
 
-    # Rounds played, the rounds at which the open batch ends and began, the longest batch released.
+    # Rounds closed, how many of them end the open batch and came before it, the longest batch released.
     clock: NDArray[np.int64]
     batches: Batches
     actions: Array  # (K, d) the public decision set; no rows where everybody brings her own
@@ -104,7 +105,7 @@ def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
                 public.gram[i, j] = public.played[i, j]
     done = float(public.clock[ROUND])
     length = max(float(public.first_batch), min(public.growth * done, public.pace * math.sqrt(done)))
-    public.clock[END] += int(length)
+    public.clock[END] = public.clock[ROUND] + int(length)
 
 
 @register_jitable

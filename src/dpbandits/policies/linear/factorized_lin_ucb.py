@@ -15,6 +15,7 @@ from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.linear.trees import RELEASED, ROUND
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
@@ -40,7 +41,7 @@ class Secret(NamedTuple):
 class Public(NamedTuple):
     """The released prefix and its confidence set; `settings` holds σ, S, α, E‖Z‖ and the shift."""
 
-    round: NDArray[np.int64]
+    clock: NDArray[np.int64]  # rounds closed, those of them that are released
     sums: Factorized
     gram: Array
     moment: Array
@@ -53,8 +54,9 @@ class Public(NamedTuple):
     settings: Array
 
     def release(self, secret: Secret, noise: Noise) -> None:
-        """Release the last round's row and restate the confidence set."""
-        if self.round[0] > self.sums.released[0]:
+        """Release the rounds closed since the last decision as one row; restate the confidence set."""
+        if self.clock[ROUND] > self.clock[RELEASED]:
+            self.clock[RELEASED] = self.clock[ROUND]
             release_factorized(self.sums, secret.sums, noise)
             _restate(self)
 
@@ -67,14 +69,15 @@ class Public(NamedTuple):
         """Put the person's row into the open sum and count the round."""
         value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.max_reward, GRID)
         add_row(secret.sums.open, secret.row, value, secret.row)
-        self.round[0] += 1
+        self.clock[ROUND] += 1
 
 
 @register_jitable
 def _restate(public: Public) -> None:
     unpack_pair(public.sums.total, public.gram, public.moment)
-    done, variance = float(public.round[0]), public.sums.variance[0]
-    restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
+    done, releases = float(public.clock[ROUND]), float(public.sums.released[0])
+    variance = public.sums.variance[0]
+    restate(public, public.lower, done, releases, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +86,15 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
 
     **Definition.** In units of the bounds. The sums G̃ and ũ are released before every round by a
     factorized sum (`sums/factorized.py`) of `buffers` buffers, made for `length` rounds (very many
-    unless given); Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB` with k = t releases of the
-    noise that a prefix then carries, and it plays argmax_x θ̂·x + β √(xᵀV⁻¹x). It is what `TreeLinUCB`
-    becomes with the best known noise for a sum in every round. Batches carry less noise still; this is
-    for those who need each decision to know all before it.
+    unless given); Υ, V, ρ_min, ρ_max, γ and β are those of `BatchedLinUCB` with k releases (k = t
+    where rounds are closed one by one) of the noise that a prefix then carries, and it plays
+    argmax_x θ̂·x + β √(xᵀV⁻¹x). It is what `TreeLinUCB` becomes with the best known noise for a sum in
+    every round. Batches carry less noise still; this is for those who need each decision to know all
+    before it.
 
-    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row enters one
-    factorized sum calibrated over infinitely many rounds: μ-GDP on adaptive streams, for ever.
+    **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is added to one
+    row of one factorized sum calibrated over infinitely many rounds: μ-GDP on adaptive streams, for
+    ever.
 
     **Regret.** As `BatchedLinUCB`, of whose confidence sets these are, with a union bound over rounds.
 
@@ -127,7 +132,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
             length=self.length,
         )
         public = Public(
-            round=np.zeros(1, np.int64),
+            clock=np.zeros(2, np.int64),
             sums=sums,
             gram=np.zeros((dim, dim)),
             moment=np.zeros(dim),

@@ -17,7 +17,7 @@ from dpbandits.policies.linear.lin_ucb import LinUCB
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.linear.trees import (
-    LEAVES,
+    RELEASED,
     ROUND,
     Array,
     OncePerLeaf,
@@ -90,7 +90,7 @@ def _restate(public: Any) -> None:
 
 @register_jitable(forceinline=True)
 def _close_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
-    public.clock[LEAVES] = public.clock[ROUND]
+    public.clock[RELEASED] = public.clock[ROUND]
     tree, leaves, size = public.tree, secret.leaves, public.mean.size
     place = merge_leaf(tree, leaves, 0)
     node = tree.prefix[0, place + 1]

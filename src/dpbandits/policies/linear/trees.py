@@ -1,7 +1,8 @@
 """Linear policies that see a fresh private sum in every round, from a binary tree over rounds.
 
 What `TreeLinUCB`, `TreeContextualUCB` and `TreeContextualThompson` share: one leaf a round, holding the
-person's row (z, w) as zzᵀ and zw, and what was last made of the released prefix.
+person's row (z, w) as zzᵀ and zw, and what was last made of the released prefix. Rounds that were closed
+between the same two decisions are one leaf.
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from dpbandits.sums.binary_tree import (
 )
 
 Array = NDArray[np.float64]
-ROUND, LEAVES = 0, 1
+ROUND, RELEASED = 0, 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class TreeRows(NamedTuple):
 class TreeState(NamedTuple):
     """The released prefix, and what a policy made of it."""
 
-    clock: NDArray[np.int64]  # rounds played, leaves released
+    clock: NDArray[np.int64]  # rounds closed, those of them that are released
     tree: Tree
     axes: Array  # that d is known to compiled code
     gram: Array  # (d, d) G̃
@@ -85,14 +86,14 @@ class TreeState(NamedTuple):
 
 @register_jitable(forceinline=True)
 def leaf_waits(public: TreeState) -> bool:
-    """Whether a round was played since the last release."""
-    return bool(public.clock[ROUND] > public.clock[LEAVES])
+    """Whether a round was closed since the last release."""
+    return bool(public.clock[ROUND] > public.clock[RELEASED])
 
 
 @register_jitable(forceinline=True)
 def close_leaf(public: TreeState, secret: TreeRows, noise: Noise) -> None:
     """Release the open leaf and unpack the new prefix."""
-    public.clock[LEAVES] = public.clock[ROUND]
+    public.clock[RELEASED] = public.clock[ROUND]
     release_leaf(public.tree, secret.leaves, 0, noise)
     unpack_pair(public.tree.total[0], public.gram, public.moment)
 

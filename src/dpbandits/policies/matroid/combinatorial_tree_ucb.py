@@ -14,6 +14,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.pending import News, clear_news, list_news, start_news, unknown_index
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
@@ -29,22 +30,27 @@ Integers = NDArray[np.int64]
 class Public(NamedTuple):
     """Released sums and each item's index, base + √(ln t)·width + ln³t·rate."""
 
-    round: Integers  # (1,) decisions so far
+    round: Integers  # (1,) rounds closed so far
     greedy: Greedy
-    plays: Integers  # T_e, decisions
+    plays: Integers  # T_e, decisions whose rounds are closed
+    waiting: Integers  # those in flight
+    news: News
     tree: Tree
-    base: Array  # the mean, +∞ before the first play
+    base: Array  # the mean; beyond any index before the first release
     width: Array
     rate: Array
     score: Array
     printed: float  # 12 K/ε where the printed room for noise is left, 0 otherwise
 
     def release(self, secret: Leaves, noise: Noise) -> None:
-        """Insert the last rewards into their items' trees and restate these items."""
-        if self.round[0] > 0:
-            for item in self.greedy.basis:
-                release_leaf(self.tree, secret, item, noise)
-                _restate(self, item)
+        """Insert the new rewards into their items' trees and restate these items."""
+        for place in range(self.news.size[0]):
+            item = self.news.items[place]
+            release_leaf(self.tree, secret, item, noise)
+            plays = float(self.plays[item])
+            self.base[item] = released_reward(self.tree, item, plays) / plays
+            _widen(self, item)
+        clear_news(self.news)
 
     def select(self, context: None, explore: Chance) -> Items:
         """The basis of the largest total index."""
@@ -61,19 +67,28 @@ class Public(NamedTuple):
         return (self.greedy.basis,)
 
     def observe(self, secret: Leaves, context: None, action: Items, reward: Rewards) -> None:
-        """Each reward is a leaf of its item's tree."""
+        """The rewards since the last release are a leaf of their item's tree."""
         self.round[0] += 1
         items, rewards = action[0], reward[0]
         for place in range(items.size):
             item = items[place]
             secret.open[item, 0] += centred(rewards[place])
             self.plays[item] += 1
+            list_news(self.news, item)
+
+    def wait(self, action: Items, change: int) -> None:
+        """What is in flight narrows an item's bonus, as if it had come back alike."""
+        for item in action[0]:
+            self.waiting[item] += change
+            if self.plays[item] == 0:
+                self.base[item] = unknown_index(self.waiting[item])
+            else:
+                _widen(self, item)
 
 
 @register_jitable(forceinline=True)
-def _restate(public: Public, item: int) -> None:
-    plays = float(public.plays[item])
-    public.base[item] = released_reward(public.tree, item, plays) / plays
+def _widen(public: Public, item: int) -> None:
+    plays = float(public.plays[item] + public.waiting[item])
     public.width[item] = math.sqrt(1.5 / plays)
     if public.printed > 0.0:
         public.rate[item] = public.printed / plays
@@ -85,18 +100,21 @@ def _restate(public: Public, item: int) -> None:
 class CombinatorialTreeUCB(MatroidPolicy):
     r"""UCB on noisy sums, a tree for each item, with room for the trees' noise (CUCB-DP).
 
-    **Definition.** Every reward is a leaf of its item's tree (`sums/binary_tree.py`, doubling), and w̃_e
-    is the released prefix over the T_e plays. Round t plays the basis of the largest Σ U_e with
+    **Definition.** The rewards of an item between two decisions, one unless rounds are in flight, are a
+    leaf of its tree (`sums/binary_tree.py`, doubling), and w̃_e is the released prefix over the T_e
+    plays. Round t plays the basis of the largest Σ U_e with
 
         U_e = w̃_e + √(3 ln t/(2 T_e)) + √(2 V_e ln t)/T_e,         confidence="variance",
         U_e = w̃_e + √(3 ln t/(2 T_e)) + 12 K ln³t/(ε T_e),         confidence="paper" (ε-DP only),
 
-    V_e the variance of the noise in the released prefix; items never played come first. The printed
-    room for noise outweighs any reward for millions of rounds.
+    V_e the variance of the noise in the released prefix; items never played come first. Decisions in
+    flight count in T_e where it is a width, as if they had come back alike; where nothing has come back,
+    the items with the fewest of them come first. The printed room for noise outweighs any reward for
+    millions of rounds.
 
-    **Guarantee.** Neighbours replace one round's vector of rewards. It is a leaf in the trees of the K
-    items played, each of sensitivity 1; a tree at ε/K (μ/√K) pays for all it ever releases, and bases
-    are functions of released nodes and counts of decisions. So all decisions together are ε-DP
+    **Guarantee.** Neighbours replace one round's vector of rewards. It is in one leaf of the trees of
+    the K items played, each of sensitivity 1; a tree at ε/K (μ/√K) pays for all it ever releases, and
+    bases are functions of released nodes and counts of decisions. So all decisions together are ε-DP
     (μ-GDP) by adaptive composition, for any number of rounds.
 
     **Regret.** O(LK ln²T/Δ) + Õ(LK ln³T/ε) as printed (Chen et al. 2020, Theorem 8); no bound is
@@ -131,7 +149,9 @@ class CombinatorialTreeUCB(MatroidPolicy):
             greedy=start_greedy(problem.matroid.state(), items, tolerance=TIE),
             plays=np.zeros(items, np.int64),
             tree=tree,
-            base=np.full(items, math.inf),
+            waiting=np.zeros(items, np.int64),
+            news=start_news(items),
+            base=np.full(items, unknown_index(0)),
             width=np.zeros(items),
             rate=np.zeros(items),
             score=np.zeros(items),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Noise
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.pending import News, clear_news, list_news, start_news, unknown_index
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
@@ -27,21 +28,33 @@ class Totals(NamedTuple):
 
 
 class ExactMeans(NamedTuple):
-    """Means of all rewards so far; +∞ for an item that was never played, so that it comes first."""
+    """Means of all rewards so far; of an item without any beyond every index, so that it comes first."""
 
-    round: Integers  # (1,) decisions so far
+    round: Integers  # (1,) rounds closed so far
     greedy: Greedy
-    plays: Integers  # T_e
+    plays: Integers  # T_e, of rounds closed
+    waiting: Integers  # decisions in flight
+    news: News
     mean: Array  # ŵ_e
-    width: Array  # 1/√T_e
+    width: Array  # 1/√T_e, in flight or not
     score: Array  # the index
     option: float  # whatever the policy adds to it
 
     def release(self, secret: Totals, noise: Noise) -> None:
-        """Restate the means of the items played last, exactly: draws of scale 0."""
-        if self.round[0] > 0:
-            for item in self.greedy.basis:
-                self.mean[item] = noise.normal(secret.total[item], 0.0) / self.plays[item] + 0.5
+        """Restate the means of the items with new rewards, exactly: draws of scale 0."""
+        for place in range(self.news.size[0]):
+            item = self.news.items[place]
+            self.mean[item] = noise.normal(secret.total[item], 0.0) / self.plays[item] + 0.5
+        clear_news(self.news)
+
+    def wait(self, action: Items, change: int) -> None:
+        """What is in flight narrows an item's width, as if it had come back alike."""
+        for item in action[0]:
+            self.waiting[item] += change
+            if self.plays[item] == 0:
+                self.mean[item] = unknown_index(self.waiting[item])
+            else:
+                self.width[item] = 1.0 / math.sqrt(self.plays[item] + self.waiting[item])
 
     def observe(self, secret: Totals, context: None, action: Items, reward: Rewards) -> None:
         """Add the rewards up; a missing one counts ½."""
@@ -50,8 +63,9 @@ class ExactMeans(NamedTuple):
         for place in range(items.size):
             item = items[place]
             self.plays[item] += 1
-            self.width[item] = 1.0 / math.sqrt(self.plays[item])
+            self.width[item] = 1.0 / math.sqrt(self.plays[item] + self.waiting[item])
             secret.total[item] += centred(rewards[place])
+            list_news(self.news, item)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +89,9 @@ class ExactPolicy(MatroidPolicy):
             round=np.zeros(1, np.int64),
             greedy=start_greedy(problem.matroid.state(), items, tolerance=TIE),
             plays=np.zeros(items, np.int64),
-            mean=np.full(items, math.inf),
+            waiting=np.zeros(items, np.int64),
+            news=start_news(items),
+            mean=np.full(items, unknown_index(0)),
             width=np.zeros(items),
             score=np.zeros(items),
             option=self.option(),

@@ -29,14 +29,16 @@ Integers = NDArray[np.int64]
 class Public(NamedTuple):
     """Released sums, what they say about each item, and the basis in play."""
 
-    round: Integers  # (1,) decisions so far
+    round: Integers  # (1,) rounds closed so far
+    flying: Integers  # (1,) rounds in flight
     until: Integers  # (1,) decisions after which the basis is chosen again
     full: Integers  # (1,) how many batches are
     hopeful: Greedy  # by the index u
     played: Greedy  # the fed items first, then by the released mean; its basis is the action
     plays: Integers  # n_e, decisions in released batches
     open: Integers  # decisions in the open batch
-    length: Integers  # of the open batch when it is full
+    waiting: Integers  # those in flight that will feed it
+    length: Integers  # from how many decisions on the open batch is full
     batches: Batches
     estimates: Estimates
     doubt: Array  # d_e = 1/(4 n_eff) + noise variance, +∞ before the first release
@@ -54,7 +56,7 @@ class Public(NamedTuple):
 
     def select(self, context: None, explore: Chance) -> Items:
         """Go on with the basis in play until a release, or until t has grown by 3 %."""
-        if self.round[0] >= self.until[0]:
+        if self.round[0] + self.flying[0] >= self.until[0]:
             _choose(self, explore)
         return (self.played.basis,)
 
@@ -69,14 +71,20 @@ class Public(NamedTuple):
             if self.open[item] == self.length[item]:
                 self.full[0] += 1
 
+    def wait(self, action: Items, change: int) -> None:
+        """Count the decision, and the items that it will feed."""
+        self.flying[0] += change
+        for place in range(self.fed):
+            self.waiting[action[0][place]] += change
+
 
 @register_jitable
 def _close(public: Public, secret: Buffers, noise: Noise) -> None:
     known = public.estimates
-    for place in range(public.fed):
-        item = public.played.basis[place]
-        length = public.length[item]
-        if public.open[item] == length:
+    # All items: a batch may be fed by rounds decided before another basis came into play.
+    for item in public.played.order:
+        length = public.open[item]
+        if length >= public.length[item]:
             public.plays[item] += length
             public.open[item] = 0
             public.length[item] = max(public.first_batch, math.ceil(public.growth * public.plays[item]))
@@ -93,16 +101,19 @@ def _close(public: Public, secret: Buffers, noise: Noise) -> None:
 
 @register_jitable
 def _choose(public: Public, explore: Chance) -> None:
-    done = int(public.round[0])
+    done = int(public.round[0] + public.flying[0])
     if done == 0:
         # Both: an order of the items that happens to be good must not help while nothing is known.
         shuffle(public.hopeful, explore)
         shuffle(public.played, explore)
     for item in range(public.score.size):
-        public.score[item] = math.inf
+        # Never released: first, until its first batch is decided; then what is known goes before it.
+        surplus = public.open[item] + public.waiting[item] - public.length[item]
+        public.score[item] = math.inf if surplus < 0 else -1.0 - surplus
         if public.plays[item] > 0:
-            log = public.caution * math.log(1.0 + done / public.plays[item])
-            width = max(math.sqrt(log * public.doubt[item]), log * public.tail[item])
+            log = public.caution * math.log(1.0 + done / (public.plays[item] + public.waiting[item]))
+            left = _left(public, item)
+            width = max(math.sqrt(log * public.doubt[item] * left), log * public.tail[item] * left)
             # A mean lies in [0, 1]: without this one unlucky batch costs hundreds of rounds.
             public.score[item] = min(max(public.estimates.mean[item], 0.0), 1.0) + width
     rebuild(public.hopeful, public.score)
@@ -112,11 +123,19 @@ def _choose(public: Public, explore: Chance) -> None:
     for _ in range(public.fed):
         most, doubtful = -1.0, 0
         for item in public.hopeful.basis:
-            if public.score[item] < math.inf and public.doubt[item] > most + TIE:
-                most, doubtful = public.doubt[item], item
+            doubt = public.doubt[item] * _left(public, item)
+            if public.score[item] < math.inf and doubt > most + TIE:
+                most, doubtful = doubt, item
         public.score[doubtful] = math.inf
     rebuild(public.played, public.score)
     public.until[0] = done + max(1, int(0.03 * done))
+
+
+@register_jitable(forceinline=True)
+def _left(public: Public, item: int) -> float:
+    """The part of an item's doubt that is left when what is in flight has come back alike."""
+    plays, waiting = float(public.plays[item]), float(public.waiting[item])
+    return plays / (plays + waiting) if plays > 0.0 else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,16 +150,22 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
        largest Σ u_e, items never released first.
     2. F are the m = `fed` items of U with the largest d_e.
     3. The basis in play is F, completed greedily by x. Only the rewards of F are read, each into the
-       open batch of its item: first of `first_batch` decisions, then of max(first_batch, ⌈growth·n_e⌉).
+       open batch of its item, which is released when it has `first_batch` decisions, later
+       max(first_batch, ⌈growth·n_e⌉), or more.
+
+    With rounds in flight t counts decisions, and the f_e of them that will feed item e count as if they
+    had come back alike: n_e is n_e + f_e in ℓ, and d_e and b_e are n_e/(n_e + f_e) times themselves. An
+    item never released comes first only until all of its first batch is decided; until that is back,
+    items that are known go before it, and of those that are not the one with the fewest decisions.
 
     Under ε-DP batches have independent Laplace(m/ε) noise and x_e is precision-weighted; under
     Gaussian budgets they are block-factorized at μ/√m.
 
     **Guarantee.** Neighbours replace one round's vector of rewards. F, the basis and the batch ends are
-    functions of released values and counts of decisions: never of open batches, of this round's
-    rewards, or of who rated what. A vector enters m batches, each of sensitivity 1 and each paid for
-    once by ε/m (μ/√m, `sums/batches.py`). So all decisions together are ε-DP (μ-GDP) by adaptive
-    composition, for any number of rounds.
+    functions of released values and counts of decisions, made or in flight: never of open batches, of
+    this round's rewards, or of who rated what. A vector enters m batches, each of sensitivity 1 and each
+    paid for once by ε/m (μ/√m, `sums/batches.py`). So all decisions together are ε-DP (μ-GDP) by
+    adaptive composition, for any number of rounds.
 
     **Regret.** No bound is claimed; measured in `matroid-leaderboard`, with its worst runs.
     Defaults: under ε-DP m = √K (ε/2)^⅓ rounded, between 1 and K, and first_batch = max(4, 16 m/ε); under
@@ -196,12 +221,14 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
         batches, buffers = start_batches(items, 1, 1.0, share, block=self.block)
         public = Public(
             round=np.zeros(1, np.int64),
+            flying=np.zeros(1, np.int64),
             until=np.zeros(1, np.int64),
             full=np.zeros(1, np.int64),
             hopeful=start_greedy(state, items, tolerance=TIE),
             played=start_greedy(state, items, tolerance=TIE),
             plays=np.zeros(items, np.int64),
             open=np.zeros(items, np.int64),
+            waiting=np.zeros(items, np.int64),
             length=np.full(items, first_batch, np.int64),
             batches=batches,
             estimates=start_estimates(items),

@@ -24,10 +24,10 @@ class Public(ExactMeans):
         level = math.log(done + 1.0)
         level = max(level + self.option * math.log(level), 0.0)
         for item in range(self.score.size):
-            self.score[item] = math.inf
+            self.score[item] = self.mean[item]
             if self.plays[item] > 0:
                 mean = min(max(self.mean[item], 0.0), 1.0)
-                self.score[item] = kl_upper(mean, level / self.plays[item])
+                self.score[item] = kl_upper(mean, level / (self.plays[item] + self.waiting[item]))
         improve(self.greedy, self.score)
         return (self.greedy.basis,)
 
@@ -41,6 +41,8 @@ class MatroidKLUCB(ExactPolicy):
         U_e = max{q : T_e·kl(ŵ_e, q) ≤ ln t + c ln ln t},
 
     ŵ_e the mean of the T_e rewards of item e, c = `loglog`, 3 in the paper; items never played first.
+    Decisions in flight count in T_e, as if they had come back alike; where nothing has come back, the
+    items with the fewest of them come first.
 
     **Guarantee.** None: decisions follow exact means.
 

@@ -1,6 +1,5 @@
 r"""Combinatorial Thompson sampling (Wang & Chen 2018) on matroids, without privacy."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,7 +24,7 @@ class Public(ExactMeans):
                 wins = min(max(self.mean[item], 0.0), 1.0) * plays if plays > 0.0 else 0.0
                 self.score[item] = beta_sample(wins + 1.0, plays - wins + 1.0, explore)
             else:
-                self.score[item] = math.inf
+                self.score[item] = self.mean[item]
                 if plays > 0.0:
                     self.score[item] = explore.normal(self.mean[item], self.width[item])
         rebuild(self.greedy, self.score)
@@ -41,8 +40,10 @@ class MatroidThompson(ExactPolicy):
         θ_e ~ N(ŵ_e, 1/T_e)                                 with prior="gaussian",
         θ_e ~ Beta(1 + ŵ_e T_e, 1 + (1 − ŵ_e) T_e)          with prior="beta",
 
-    ŵ_e the mean of the T_e rewards of item e. With Gaussian posteriors, items never played come first.
-    (The paper tosses a coin for a reward between 0 and 1; here it counts as it is.)
+    ŵ_e the mean of the T_e rewards of item e. With Gaussian posteriors, items never played come first,
+    decisions in flight count in T_e, as if they had come back alike, and where nothing has come back,
+    the items with the fewest of them come first. (The paper tosses a coin for a reward between 0 and 1;
+    here it counts as it is.)
 
     **Guarantee.** None: posteriors follow exact means.
 

@@ -35,7 +35,8 @@ class MatroidUCB(ExactPolicy):
         U_e = ŵ_e + √(2 ln t/T_e),
 
     ŵ_e the mean of the T_e rewards of item e; items never played come first, in random order. A greedy
-    pass finds that basis.
+    pass finds that basis. Decisions in flight count in T_e, as if they had come back alike; where
+    nothing has come back, the items with the fewest of them come first.
 
     **Guarantee.** None: decisions follow exact means.
 

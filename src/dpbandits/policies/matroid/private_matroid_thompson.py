@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from dpbandits.engine import Chance
 from dpbandits.policies.matroid import private_matroid_ucb
-from dpbandits.policies.matroid.private_matroid_ucb import ForgetfulBatches
+from dpbandits.policies.matroid.private_matroid_ucb import ForgetfulBatches, any_basis
 from dpbandits.problems.matroids.bases import Items
-from dpbandits.problems.matroids.greedy import rebuild, shuffle
+from dpbandits.problems.matroids.greedy import rebuild
 
 
 class Public(private_matroid_ucb.Public):
@@ -18,11 +18,10 @@ class Public(private_matroid_ucb.Public):
         """A fresh sample for every item, free of charge, and the best basis of the samples."""
         done = int(self.round[0])
         if done == 0:
-            shuffle(self.greedy, explore)
-            return (self.everything if self.look[0] == 1 else self.greedy.basis,)
+            return any_basis(self, explore)
         spread = 3.0 * math.log(self.greedy.basis.size * (done + 1.0))
         for item in range(self.score.size):
-            self.score[item] = math.inf
+            self.score[item] = self.mean[item]
             if self.plays[item] > 0:
                 centre = self.mean[item] + spread * self.tail[item]
                 self.score[item] = explore.normal(centre, self.width[item])
@@ -35,7 +34,8 @@ class PrivateMatroidThompson(ForgetfulBatches):
     r"""Draw every item's mean from a posterior raised by the noise; play the best basis (DPTS-MAT).
 
     **Definition.** Batches as in `PrivateMatroidUCB`: 1, 2, 4, … decisions, each released once with
-    Laplace(1/ε₀) noise, ε₀ = ε/K, and then forgotten. Round t plays the basis of the largest Σ θ_e with
+    Laplace(1/ε₀) noise, ε₀ = ε/K, and then forgotten; decisions in flight count as there. Round t plays
+    the basis of the largest Σ θ_e with
 
         θ_e ~ N(w̃_e + 3 ln(Kt)/(ε₀ T_e), 1/T_e),
 

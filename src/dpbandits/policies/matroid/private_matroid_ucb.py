@@ -12,6 +12,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.pending import unknown_index
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
@@ -27,20 +28,21 @@ Integers = NDArray[np.int64]
 
 
 class Public(NamedTuple):
-    """Every item's last released batch (+∞ before the first), and how far its open one is."""
+    """Every item's last released batch, and how far its open one is."""
 
-    round: Integers  # (1,) decisions so far
+    round: Integers  # (1,) rounds closed so far
     full: Integers  # (1,) how many batches are
-    look: Integers  # (1,) 1 if the next round looks at all items, as printed
+    look: Integers  # (1,) 1 if the next decision is to look at all items, as printed
     everything: Integers  # all items
     greedy: Greedy
     plays: Integers  # T_e, decisions in the last released batch
     open: Integers  # decisions in the open batch
-    length: Integers  # of the open batch when it is full
+    waiting: Integers  # decisions in flight
+    length: Integers  # from how many decisions on the open batch is full
     batches: Batches
-    mean: Array  # w̃_e
-    width: Array  # 1/√T_e
-    tail: Array  # 1/(ε₀ T_e)
+    mean: Array  # w̃_e; beyond any index before the first release
+    width: Array  # 1/√T_e, with T_e counting what is in flight
+    tail: Array  # 1/(ε₀ T_e), likewise
     score: Array  # the index
     noise_scale: float  # 1/ε₀
 
@@ -53,8 +55,7 @@ class Public(NamedTuple):
         """The basis of the largest total index."""
         done = int(self.round[0])
         if done == 0:
-            shuffle(self.greedy, explore)
-            return (self.everything if self.look[0] == 1 else self.greedy.basis,)
+            return any_basis(self, explore)
         spread = 3.0 * math.log(self.greedy.basis.size * (done + 1.0))
         radius = math.sqrt(spread)
         for item in range(self.score.size):
@@ -74,20 +75,45 @@ class Public(NamedTuple):
             if self.open[item] == self.length[item]:
                 self.full[0] += 1
 
+    def wait(self, action: Items, change: int) -> None:
+        """What is in flight narrows an item's bonus, as if it had come back alike."""
+        for item in action[0]:
+            self.waiting[item] += change
+            if self.plays[item] == 0:
+                self.mean[item] = unknown_index(self.waiting[item])
+            else:
+                _widen(self, item)
+
+
+@register_jitable(forceinline=True)
+def any_basis(public: Public, explore: Chance) -> Items:
+    """While nothing is known: a random basis, after one look at everything where that is asked for."""
+    shuffle(public.greedy, explore)
+    if public.look[0] == 1:
+        public.look[0] = 0
+        return (public.everything,)
+    return (public.greedy.basis,)
+
 
 @register_jitable
 def _close(public: Public, secret: Buffers, noise: Noise) -> None:
     for item in range(public.plays.size):
-        plays = public.length[item]
-        if public.open[item] == plays:
+        plays = public.open[item]
+        if plays >= public.length[item]:
             public.plays[item] = plays
             public.open[item] = 0
             public.length[item] = 2 * plays
             release_batch(public.batches, secret, item, noise)
             public.mean[item] = public.batches.last[item, 0] / plays + 0.5
-            public.width[item] = 1.0 / math.sqrt(plays)
-            public.tail[item] = public.noise_scale / plays
+            _widen(public, item)
     public.full[0] = 0
+
+
+@register_jitable(forceinline=True)
+def _widen(public: Public, item: int) -> None:
+    plays = public.plays[item] + public.waiting[item]
+    public.width[item] = 1.0 / math.sqrt(plays)
+    public.tail[item] = public.noise_scale / plays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +144,10 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
             greedy=start_greedy(problem.matroid.state(), items, tolerance=TIE),
             plays=np.zeros(items, np.int64),
             open=np.zeros(items, np.int64),
+            waiting=np.zeros(items, np.int64),
             length=np.ones(items, np.int64),
             batches=batches,
-            mean=np.full(items, math.inf),
+            mean=np.full(items, unknown_index(0)),
             width=np.zeros(items),
             tail=np.zeros(items),
             score=np.zeros(items),
@@ -152,16 +179,18 @@ class UCBPublic(Public):
 class PrivateMatroidUCB(ForgetfulBatches):
     r"""Play the basis of the largest upper confidence bounds, with room for the noise (DPUCB-MAT).
 
-    **Definition.** The batches of an item have 1, 2, 4, … decisions; a full one is released with
-    Laplace(1/ε₀) noise and replaces the one before, which is forgotten. Round t plays the basis of the
+    **Definition.** The batches of an item have 1, 2, 4, … decisions: each is released with Laplace(1/ε₀)
+    noise at the first decision at which it has twice as many as the one before, or more, which it
+    replaces and which is forgotten. Round t plays the basis of the
     largest Σ U_e with
 
         U_e = w̃_e + √(3 ln(Kt)/T_e) + 3 ln(Kt)/(ε₀ T_e),        ε₀ = ε/K,
 
     w̃_e the released mean of the T_e decisions of the item's last full batch, K the rank. Items without
-    a released batch come first (U_e = ∞), until each has been in a basis that was played. With
-    calibration="paper" all L items are looked at in the first round, as printed, which is no basis and
-    earns nothing.
+    a released batch come first (U_e = ∞), until each has been in a basis that was played. Decisions in
+    flight count in the widths' T_e, as if they had come back alike; where nothing has come back, the
+    items with the fewest of them come first. With calibration="paper" all L items are looked at in the
+    first round, as printed, which is no basis and earns nothing.
 
     **Guarantee.** Neighbours replace one round's vector of rewards. It is in one batch of each of the K
     items played, each sum moves by at most 1 and is released once with Laplace(K/ε); batch ends count
