@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Streams
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, TooLate
+from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
 from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
@@ -53,7 +55,8 @@ class Learner:
         if patience is not None:
             checks.positive(patience=patience)
         self.policy, self.problem = policy, problem
-        self.guarantee: Guarantee = policy.guarantee(problem)
+        self._guarantee = policy.guarantee(problem)
+        self._changes: list[Change] = []
         self._streams, self._seeded = streams, seeded
         # Of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
@@ -64,7 +67,7 @@ class Learner:
         self._busy: str | None = None  # the call that is changing the state, or was cut short doing so
         self._ended: str | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
-        self._last = self.guarantee.horizon if self.guarantee.is_private else None
+        self._last = self._guarantee.horizon if self._guarantee.is_private else None
 
     def __repr__(self) -> str:
         return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds>"
@@ -79,6 +82,20 @@ class Learner:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         self.__copy__()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, in one sentence; it names what was made public on the way."""
+        if not self._changes:
+            return self._guarantee
+        times = f"{len(self._changes)} change{'s'[: len(self._changes) != 1]}"
+        fact = f"which arms were added, retired and revived when ({times})"
+        return replace(self._guarantee, public=(*self._guarantee.public, fact))
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The arms that came and went, each with the number of decisions made before."""
+        return tuple(self._changes)
 
     @property
     def rounds(self) -> int:
@@ -219,6 +236,28 @@ class Learner:
             self._rounds.answer(opened, self.problem.missing, self._streams.noise)
             self._busy = None
 
+    def retire(self, arm: int) -> None:
+        """Play an arm no more, from the next decision on. Its rounds in flight are still learned from.
+
+        Which arms are in play is public: retire one for reasons that are, such as a released mean or an
+        empty shelf, never for what you saw in raw rewards.
+        """
+        self._change("retire", arm)
+
+    def revive(self, arm: int) -> None:
+        """Play a retired arm again; what was learned about it is kept."""
+        self._change("revive", arm)
+
+    def add(self) -> int:
+        """Put one more arm into play; its number. Room for it was declared: `Arms(5, capacity=20)`.
+
+        >>> import dpbandits as dpb
+        >>> learner = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)).start(dpb.Arms(2, capacity=3))
+        >>> learner.add()
+        2
+        """
+        return self._change("add", arms_known(self))
+
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to go on to a file only its owner may read, and end this learner.
 
@@ -258,6 +297,12 @@ class Learner:
         opened = self._rounds.decide(context, noise, explore, moment, person)
         self._busy = None
         return opened
+
+    def _change(self, act: str, arm: int) -> int:
+        with self._lock:
+            self._refuse_if_unfit()
+            self._changes.append(change(self, act, arm))
+        return arm
 
     def _token(self, person: Any) -> bytes | None:
         """Who she is, under a key; one round of each is learned from unless more were declared."""

@@ -31,6 +31,7 @@ from dpbandits.engine.flight import (
     start_flight,
 )
 from dpbandits.errors import DPBanditsError, SaveFileError
+from dpbandits.policies.changes import Change
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.people import People
 from dpbandits.policies.policy import Policy
@@ -122,6 +123,7 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "decided": rounds.decided,
         "observed": rounds.observed,
         "now": rounds.now,
+        "changes": learner.changes,
         "ticket_key": learner._key.hex(),
         "seeded": learner._seeded,
         "streams": [one.bit_generator.state for one in learner._streams] if streams else None,
@@ -211,6 +213,7 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
             people=_people(problem, arrays),
         )
         rounds = learner._rounds
+        learner._changes = [Change(*one) for one in header["changes"]]
         rounds.decided, rounds.observed = header["decided"], header["observed"]
         rounds.now = checks.number("now", header["now"])
         closed = rounds.decided - answered.size
