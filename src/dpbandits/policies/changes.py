@@ -33,7 +33,7 @@ def change(learner: "Learner", act: str, arm: int) -> Change:
     away: Any = getattr(learner._public, "away", None)
     if away is None:
         raise InvalidInput(
-            f"{type(learner.policy).__name__} cannot {act} arms; policies that play them in batches can, "
+            f"{type(learner.policy).__name__} cannot {act} arms; those that play them in batches can, "
             "such as NoiseAwareIMED and LazyThompson"
         )
     checks.integer(least=0, arm=arm)
