@@ -310,6 +310,7 @@ def _play_round(
     return noise.draws, explore.calls, rounds.seen + state_bytes(rounds.public), np.copy(opened.action)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _close_all(rounds: WatchedRounds, noise: Any) -> tuple[list[Draw], list[str], list[bytes], Any]:
     """The end of an experiment: every open round is closed."""
     rounds.seen = []
