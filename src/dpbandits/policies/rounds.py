@@ -16,13 +16,14 @@ it is not observed at all: stored as missing, it would pull means to the middle.
 who takes part when, which is not protected, and of public values.
 
 **Why it costs no privacy.** (1) Which rounds are closed before decision n is a function of n and of
-public times and acts, never of what arrived. (2) `observe` changes `public` by a function of public values alone
-(and of the action, where actions are public). (3) A datum is in exactly one batch, leaf, row or epoch,
-found by public values. (4) A missing reward is stored as exactly 0 and counted. Fix the results of all
-draws: on neighbouring streams the sequence of closings, releases and decisions is the same by (1); by
-(2) and induction so are `public` and all decisions (those for everyone else in the joint model); so the
-datum enters one release, by (3), whose location moves by at most its sensitivity. The argument of each
-mechanism (`sums/`) then applies as it stands: it never uses that an observed action is the last one.
+public times and acts, never of what arrived. (2) `observe` changes `public` by a function of public
+values alone (and of the action, where actions are public). (3) A datum is in exactly one batch, leaf,
+row or epoch, found by public values. (4) A missing reward is stored as exactly 0 and counted. Fix the
+results of all draws: on neighbouring streams the sequence of closings, releases and decisions is the
+same by (1); by (2) and induction so are `public` and all decisions (those for everyone else in the
+joint model); so the datum enters one release, by (3), whose location moves by at most its sensitivity.
+The argument of each mechanism (`sums/`) then applies as it stands: it never uses that an observed
+action is the last one.
 """
 
 from collections import deque
