@@ -81,8 +81,7 @@ class Policy(Recipe):
     def multiplier(self, problem: Any) -> float:
         """How many times the cost of one round all of one person's cost, as this recipe releases them.
 
-        At most k, by group privacy, whatever is released: that is what a policy has that does not say
-        better. Never less than what `for_people` and `keeps_apart` make of it.
+        By group privacy at most k, whatever is released: that holds for a policy that says no better.
         """
         return float(problem.rounds_per_person or 1)
 
