@@ -41,7 +41,7 @@ def test_ucb1_counts_a_missing_reward_as_one_half() -> None:
     for reward in (1.0, math.nan, 0.0):
         public.release(secret, noise)
         public.observe(secret, None, public.select(None, explore), reward)
-    assert list(public.plays) == [2, 1]
+    assert list(public.tally.plays) == [2, 1]
     public.release(secret, noise)
     public.select(None, explore)
     bonus = math.sqrt(2 * math.log(3))

@@ -50,6 +50,18 @@ def test_figures() -> None:
     assert "ou-fig2" in run("figures")
 
 
+def test_privacy_of_people_who_return() -> None:
+    assert "people" not in run_json("privacy", "mu=1")
+    for text, totals in (("mu=1", ["4-GDP", "2-GDP"]), ("eps=1", ["4-DP", "4-DP"])):
+        rows = run_json("privacy", text, "--rounds-per-person", "4")["people"]
+        assert [row["total"] for row in rows] == totals
+    approx = run_json("privacy", "eps=1,delta=1e-6", "--rounds-per-person", "4")["people"]
+    assert [row["total"] for row in approx] == ["(4, 3.12e-05)-DP", "(2.123, 1e-06)-DP"]
+    assert [row["each"] for row in approx] == ["0.05918-GDP", "0.1184-GDP"]
+    shown = run("privacy", "order=8,divergence=4", "--rounds-per-person", "4")
+    assert "group privacy" in shown and "nothing follows" in shown
+
+
 def test_privacy() -> None:
     found = run_json("privacy", "mu=1")
     follows = {row["definition"]: row["follows"] for row in found["implies"]}

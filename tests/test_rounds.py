@@ -209,6 +209,25 @@ def test_the_horizon_counts_decisions() -> None:
         it.decide()
 
 
+def test_all_rounds_can_be_closed_at_the_end_of_a_test() -> None:
+    it = learner(100)
+    tickets = it.decide_many(60)
+    it.update_many(tickets.rounds[:50], [1.0] * 50)
+    it.close()
+    assert (it.rounds, it.decided) == (60, 60)
+    assert it._public.batches.released.sum() > 0  # and what was due is released
+    with pytest.raises(TooLate):
+        it.update(tickets[55], 1.0)
+    other = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3, horizon=10), in_flight=8)
+    other.decide_many(8)
+    other.close()  # it draws, so it counts as a decision
+    other.decide()
+    with pytest.raises(HorizonReached):
+        other.decide()
+    with pytest.raises(HorizonReached):
+        other.close()
+
+
 def test_threads_keep_their_own_rounds() -> None:
     it, wrong = learner(2000), []
 

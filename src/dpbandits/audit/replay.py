@@ -103,6 +103,7 @@ class _Setting(NamedTuple):
     options: dict[str, Any]
     times: list[float]
     names: list[bytes | None]  # for whom each decision is, where people return
+    closes: bool  # all open rounds at the end
 
     def rounds_of(self, position: int) -> set[int]:
         """All rounds of the person who takes part in this one."""
@@ -129,7 +130,8 @@ def replay(
     otherwise 20 positions of one mixed stream are tried, which suits long streams.
 
     Rounds are opened and closed by the learner's own `Rounds`, `in_flight` at once; with `patience` by a
-    clock on which decisions come at random times, one a second on average. Where the problem declares
+    clock on which decisions come at random times, one a second on average. At the end all open rounds
+    are closed, unless the guarantee ends at a horizon. Where the problem declares
     `rounds_per_person`, people return, and all rounds of one of them are replaced together.
     """
     problem = problem or policy.problem_kind.example(rounds)
@@ -145,7 +147,7 @@ def replay(
     cost, worst, tried = 0.0, "none", 0
     cases = product(_streams(people, length, seed, thorough), _visits(problem, length))
     for (name, stream), names in cases:
-        setting = _Setting(machine, options, times, names)
+        setting = _Setting(machine, options, times, names, guarantee.horizon is None)
         for steer in _steers(policy, problem, stream, seed, thorough, setting):
             record = _record(policy, problem, stream, steer, seed, setting)
             # All sorts of people once, for the clipping; otherwise the two ends are what costs most.
@@ -252,6 +254,10 @@ def _record(
         played = _play_round(rounds, person, index, seed, noise, setting)
         found.append(_Recorded(*played, start))
         noise.repeated = bits(found[-1].action) == bits(found[0].action)
+    if setting.closes:
+        start = rounds.copied()
+        noise.start_round()
+        found.append(_Recorded(*_close_all(rounds, noise), start))
     return found
 
 
@@ -270,10 +276,13 @@ def _force(
     """
     noise, moved, first = ForcedNoise(), [], min(hers)
     rounds = record[first].start.copied()
-    for index in range(first, len(stream)):
+    for index in range(first, len(record)):
         before = record[index]
         noise.start_round(before.draws)
-        played = _play_round(rounds, stream[index], index, seed, noise, setting)
+        if index < len(stream):
+            played = _play_round(rounds, stream[index], index, seed, noise, setting)
+        else:
+            played = _close_all(rounds, noise)
         draws, explored, seen, action = played
         if len(draws) != len(before.draws):
             raise Mismatch(f"{len(draws)} draws where there were {len(before.draws)}")
@@ -299,6 +308,14 @@ def _play_round(
     opened = rounds.decide(context, noise, explore, setting.times[index], setting.names[index])
     rounds.answer(opened, bare(reward), noise)
     return noise.draws, explore.calls, rounds.seen + state_bytes(rounds.public), np.copy(opened.action)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _close_all(rounds: WatchedRounds, noise: Any) -> tuple[list[Draw], list[str], list[bytes], Any]:
+    """The end of an experiment: every open round is closed."""
+    rounds.seen = []
+    rounds.close_all(noise)
+    return noise.draws, [], rounds.seen + state_bytes(rounds.public), -1
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -54,6 +54,12 @@ def _keep(ledger: Ledger, point: int, regret: float, earned: float, optimum: flo
     return point + 1
 
 
+@register_jitable(forceinline=True)
+def _mark(grid: Any, point: int) -> int:
+    """The next round of the grid; a look at the array in every round would take a tenth of the time."""
+    return int(grid[point]) if point < grid.size else -1
+
+
 def _run(
     public: Any,
     secret: Any,
@@ -67,6 +73,7 @@ def _run(
     """Play rounds until `stop` or until the policy asks for its pause."""
     done, point = ledger.done[0], ledger.done[1]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
+    mark = _mark(ledger.grid, point)
     while done < stop:
         if asks_pause(public, done):
             break
@@ -79,8 +86,9 @@ def _run(
         earned += income
         optimum += best
         done += 1
-        if done == ledger.grid[point]:
+        if done == mark:
             point = _keep(ledger, point, regret, earned, optimum)
+            mark = _mark(ledger.grid, point)
     ledger.done[0], ledger.done[1] = done, point
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
 
@@ -107,7 +115,7 @@ def _run_in_flight(
     """
     done, point, closed = ledger.done[0], ledger.done[1], flight.closed[0]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
-    places = flight.began.size
+    places, mark = flight.began.size, _mark(ledger.grid, point)
     while done < stop:
         now = times[done - first]
         while closed < done and (
@@ -138,8 +146,9 @@ def _run_in_flight(
         earned += income
         optimum += best
         done += 1
-        if done == ledger.grid[point]:
+        if done == mark:
             point = _keep(ledger, point, regret, earned, optimum)
+            mark = _mark(ledger.grid, point)
     ledger.done[0], ledger.done[1], flight.closed[0] = done, point, closed
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
 

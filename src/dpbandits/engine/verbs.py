@@ -16,6 +16,8 @@ one within a policy's. The verbs are methods of `public`, of the world, of the m
 ``settle(self, context, action, reward)``         (best mean, chosen mean, reward) as floats
 ``clear(self)``                                   begin with the empty set
 ``join(self, item)``                              add an item if the set stays independent
+``choose(self, features, explore)``               what a `select` that is shared leaves open
+``restate(self)``                                 what a `release` that is shared leaves open
 ================================================  ==================================================
 
 A policy has either `release` and `observe` (the learner is trusted with raw data) or `report` and
@@ -47,6 +49,8 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "settle": ("self", "context", "action", "reward"),
     "clear": ("self",),
     "join": ("self", "item"),
+    "choose": ("self", "features", "explore"),
+    "restate": ("self",),
 }
 _WORLD = ("offer", "pay", "settle")
 # The default error model halves the speed of vector code. Without reference counting (`_nrt`) a state
@@ -54,7 +58,7 @@ _WORLD = ("offer", "pay", "settle")
 # allocate: scratch arrays are part of the state.
 _CALLED: Any = {"error_model": "numpy", "_nrt": False}
 # A verb that LLVM finds too large to inline would cost 40 ns a call for its arguments alone, so it is
-# told to. Those of matroids are called rarely and are large.
+# told to. Those of matroids, and `restate`, are called rarely and are large.
 INLINED: Any = {**_CALLED, "forceinline": True}
 
 
@@ -157,7 +161,7 @@ def _declare(verb: str, names: tuple[str, ...]) -> None:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     typed: Any = find
     typed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    options = _CALLED if verb in ("clear", "join") else INLINED
+    options = _CALLED if verb in ("clear", "join", "restate") else INLINED
     declare: Any = overload_method  # its stubs leave out what it hands on to `overload`
     declare(types.BaseNamedTuple, verb, strict=False, jit_options=options)(find)
 

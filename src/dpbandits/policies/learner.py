@@ -257,6 +257,19 @@ class Learner:
             self._rounds.answer(opened, self.problem.missing, self._streams.noise)
             self._busy = None
 
+    def close(self) -> None:
+        """Close all rounds in flight, answered or not, and release what is due: for the end of a test.
+
+        When it is called must not depend on what was answered: at a time fixed beforehand, say. It
+        releases like a decision, and counts as one where a horizon is declared.
+        """
+        with self._lock:
+            self._refuse_if_unfit()
+            self._refuse_past_the_horizon(1)
+            self._busy = "close"
+            self._rounds.close_all(self._streams.noise)
+            self._busy = None
+
     def retire(self, arm: int) -> None:
         """Play an arm no more, from the next decision on. Its rounds in flight are still learned from.
 
@@ -404,7 +417,8 @@ class Learner:
         )
 
     def _refuse_past_the_horizon(self, decisions: int) -> None:
-        if self._last is not None and self._rounds.decided + decisions > self._last:
+        used = self._rounds.decided + self._rounds.closings
+        if self._last is not None and used + decisions > self._last:
             raise HorizonReached(
                 f"the guarantee covers {self._last:,} rounds and they are used up; "
                 "start a new learner with a longer horizon"

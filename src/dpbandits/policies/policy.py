@@ -22,7 +22,7 @@ from dpbandits.privacy.accounting import grouped
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.calibration import reduced
 from dpbandits.privacy.guarantees import Guarantee, Returning
-from dpbandits.problems import Problem
+from dpbandits.problems import Arms, Problem
 from dpbandits.recipes import Recipe
 
 # The slots that a round is learned into, each with the number of the batch that is open there.
@@ -82,8 +82,7 @@ class Policy(Recipe):
     def multiplier(self, problem: Any) -> float:
         """How many times the cost of one round all of one person's cost, as this recipe releases them.
 
-        At most k, by group privacy, whatever is released: that is what a policy has that does not say
-        better. Never less than what `for_people` and `keeps_apart` make of it.
+        By group privacy at most k, whatever is released: that holds for a policy that says no better.
         """
         return float(problem.rounds_per_person or 1)
 
@@ -189,6 +188,13 @@ class Policy(Recipe):
                 f"{type(problem).__name__}(..., horizon=100_000)"
             )
         self.for_people(problem)  # which may refuse people who return
+        if isinstance(problem, Arms) and problem.capacity is not None:
+            public, _ = self.begin(replace(problem, capacity=None))
+            if not hasattr(public, "away"):
+                raise InvalidInput(
+                    f"{type(self).__name__} is for arms that stay, got capacity={problem.capacity}; "
+                    "those of NoiseAwareIMED and LazyThompson may come and go"
+                )
 
 
 def _of_the_run(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,8 @@ back.
 **Closing.** Round t is closed at the start of a decision, in the order of decisions: when `in_flight`
 rounds are open, or when it has been open for `patience` seconds by the times that decisions were given.
 Then its reward is observed, or a missing one. What arrives later is too late. With one round in flight
-and no clock a round is closed as soon as it is answered: no decision can come in between.
+and no clock a round is closed as soon as it is answered: no decision can come in between. The operator
+may close all open rounds at any time that is public, such as the end of an experiment (`close_all`).
 
 **People who return.** Where people are told apart, a round is learned from when it is *closed*, if fewer
 than k of hers were and if she is in none of the batches that it would go into (`people.py`). Otherwise
@@ -15,13 +16,14 @@ it is not observed at all: stored as missing, it would pull means to the middle.
 who takes part when, which is not protected, and of public values.
 
 **Why it costs no privacy.** (1) Which rounds are closed before decision n is a function of n and of
-public times, never of what arrived. (2) `observe` changes `public` by a function of public values alone
-(and of the action, where actions are public). (3) A datum is in exactly one batch, leaf, row or epoch,
-found by public values. (4) A missing reward is stored as exactly 0 and counted. Fix the results of all
-draws: on neighbouring streams the sequence of closings, releases and decisions is the same by (1); by
-(2) and induction so are `public` and all decisions (those for everyone else in the joint model); so the
-datum enters one release, by (3), whose location moves by at most its sensitivity. The argument of each
-mechanism (`sums/`) then applies as it stands: it never uses that an observed action is the last one.
+public times and acts, never of what arrived. (2) `observe` changes `public` by a function of public
+values alone (and of the action, where actions are public). (3) A datum is in exactly one batch, leaf,
+row or epoch, found by public values. (4) A missing reward is stored as exactly 0 and counted. Fix the
+results of all draws: on neighbouring streams the sequence of closings, releases and decisions is the
+same by (1); by (2) and induction so are `public` and all decisions (those for everyone else in the
+joint model); so the datum enters one release, by (3), whose location moves by at most its sensitivity.
+The argument of each mechanism (`sums/`) then applies as it stands: it never uses that an observed
+action is the last one.
 """
 
 from collections import deque
@@ -73,6 +75,7 @@ class Rounds:
         self.open: deque[Round] = deque()
         self.decided = 0  # rounds opened so far
         self.observed = 0  # rounds closed and learned from
+        self.closings = 0  # calls of `close_all`, each of which releases like a decision
         self.now = 0.0  # the time of the last decision
         steps = steps_of(public)
         if compiled:
@@ -118,6 +121,16 @@ class Rounds:
         opened.answered, opened.reward = True, reward
         return self._close(noise) if self.closes_at_once else None
 
+    def close_all(self, noise: Any) -> None:
+        """Close every open round and release what is due, between two decisions."""
+        self.closings += 1
+        while self.open:
+            self._close(noise)
+        if self._pauses:
+            pause_if_due(self.public, self.secret, noise, self.observed)
+        if not self._is_local:
+            self.public.release(self.secret, noise)
+
     def _is_due(self) -> bool:
         if len(self.open) >= self.in_flight:
             return True
@@ -135,9 +148,9 @@ class Rounds:
         reward = oldest.reward if oldest.answered else self.problem.missing
         if type(action) is not int:
             action, reward = wrapped(action), wrapped(reward)
+        if self._pauses:
+            pause_if_due(self.public, self.secret, noise, self.observed)
         if not self.closes_at_once:
-            if self._pauses:
-                pause_if_due(self.public, self.secret, noise, self.observed)
             wait(self.public, action, -1)
         if oldest.person is not None and not self._may_learn(oldest.person, action):
             return None

@@ -122,6 +122,7 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "patience": rounds.patience,
         "decided": rounds.decided,
         "observed": rounds.observed,
+        "closings": rounds.closings,
         "now": rounds.now,
         "changes": learner.changes,
         "ticket_key": learner._key.hex(),
@@ -189,7 +190,8 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
         policy = Policy.from_dict(header["policy"])
         problem = Problem.from_dict(header["problem"])
         policy.check(problem)
-        checks.integer(least=0, decided=header["decided"], observed=header["observed"])
+        counts = {name: header[name] for name in ("decided", "observed", "closings")}
+        checks.integer(least=0, **counts)
         public, secret = policy.begin(problem)
         answered = np.atleast_1d(arrays["answered"])
         flight = start_flight(answered.size, problem.kept_features, problem.kept_items)
@@ -214,7 +216,8 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
         )
         rounds = learner._rounds
         learner._changes = [Change(*one) for one in header["changes"]]
-        rounds.decided, rounds.observed = header["decided"], header["observed"]
+        for name, count in counts.items():
+            setattr(rounds, name, count)
         rounds.now = checks.number("now", header["now"])
         closed = rounds.decided - answered.size
         if not (rounds.observed <= closed and answered.size <= rounds.in_flight):

@@ -32,7 +32,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Noise
+from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
@@ -77,6 +77,26 @@ class Batched(NamedTuple):
     max_norm: float
     max_reward: float
     settings: Array  # the policy's own
+
+    def release(self, secret: Rows, noise: Noise) -> None:
+        """At the end of a batch, release it and restate what is known."""
+        if batch_ended(self):
+            close_batch(self, secret, noise)
+            self.restate()
+
+    def restate(self) -> None:
+        """What a policy makes of a release: `mean`, `shape` and whatever else it chooses by."""
+        raise NotImplementedError
+
+    def select(self, context: Any, explore: Chance) -> int:
+        """Of the public decision set, or of the features that she brought."""
+        if context is None:
+            return self.choose(self.actions, explore)
+        return self.choose(context[0], explore)
+
+    def choose(self, features: Any, explore: Chance) -> int:
+        """How a policy chooses."""
+        raise NotImplementedError
 
     def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
         """Add the person's row to the open batch and count the round."""

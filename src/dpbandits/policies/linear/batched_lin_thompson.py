@@ -4,20 +4,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
+from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import operator_norm
 from dpbandits.policies.linear.algebra import eigen
-from dpbandits.policies.linear.batched import (
-    Batched,
-    BatchedLinear,
-    Rows,
-    batch_ended,
-    close_batch,
-    noise_variance,
-)
+from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
 from dpbandits.policies.linear.choosing import any_action, most_rewarding
 from dpbandits.policies.linear.reading import of_ellipsoid
 from dpbandits.policies.released import Reading, Z
@@ -27,58 +18,43 @@ from dpbandits.problems.linear import LinearContexts, LinearProblem
 class Public(Batched):
     """As for all batched policies; `settings` holds v and E‖Z‖; `values` the posterior's scales."""
 
-    def release(self, secret: Rows, noise: Noise) -> None:
-        """At the end of a batch, release it and restate the posterior."""
-        if batch_ended(self):
-            close_batch(self, secret, noise)
-            _restate(self)
-
-    def select(self, context: Any, explore: Chance) -> int:
-        """Uniform in the first batch; then the largest reward under a fresh draw from the posterior."""
-        if context is None:
-            return _choose(self, self.actions, explore)
-        return _choose(self, context[0], explore)
-
-
-@register_jitable(forceinline=True)
-def _choose(public: Public, features: Any, explore: Chance) -> int:
-    if public.batches.released[0] == 0:
-        return any_action(features, explore)
-    size, theta, normal = public.mean.size, public.draw[0], public.draw[1]
-    for k in range(size):
-        normal[k] = public.values[k] * explore.standard_normal()
-    for i in range(size):
-        value = public.mean[i]
+    def restate(self) -> None:
+        """Mean and scales in the eigenbasis of G̃."""
+        size = self.moment.size
+        gram_noise, moment_noise = noise_variance(self)
+        level = math.log(float(self.clock[0]) * max(float(self.batches.released[0]), 1.0))
+        norm = math.sqrt(gram_noise) * (self.settings[1] + 2.0 * math.sqrt(max(level, 0.0)))
+        floor = max(0.3 * norm, 1.0)
+        eigen(self.gram, self.values, self.vectors)
+        lifted = 0.0
         for k in range(size):
-            value += public.vectors[i, k] * normal[k]
-        theta[i] = value
-    return most_rewarding(features, theta, explore)
-
-
-@register_jitable
-def _restate(public: Public) -> None:
-    """Mean and scales in the eigenbasis of G̃."""
-    size = public.moment.size
-    gram_noise, moment_noise = noise_variance(public)
-    level = math.log(float(public.clock[0]) * max(float(public.batches.released[0]), 1.0))
-    norm = math.sqrt(gram_noise) * (public.settings[1] + 2.0 * math.sqrt(max(level, 0.0)))
-    floor = max(0.3 * norm, 1.0)
-    eigen(public.gram, public.values, public.vectors)
-    lifted = 0.0
-    for k in range(size):
-        lifted = max(lifted, floor - public.values[k])
-    rest = 1.0 + gram_noise + moment_noise + 0.25 * lifted * lifted
-    for i in range(size):
-        public.mean[i] = 0.0
-    for k in range(size):
-        direction = 0.0
+            lifted = max(lifted, floor - self.values[k])
+        rest = 1.0 + gram_noise + moment_noise + 0.25 * lifted * lifted
         for i in range(size):
-            direction += public.vectors[i, k] * public.moment[i]
-        lower = max(public.values[k], floor)
+            self.mean[i] = 0.0
+        for k in range(size):
+            direction = 0.0
+            for i in range(size):
+                direction += self.vectors[i, k] * self.moment[i]
+            lower = max(self.values[k], floor)
+            for i in range(size):
+                self.mean[i] += self.vectors[i, k] * direction / lower
+            spread = math.sqrt(max(self.values[k], 0.0) + rest)
+            self.values[k] = self.settings[0] * spread / lower
+
+    def choose(self, features: Any, explore: Chance) -> int:
+        """Uniform in the first batch; then the largest reward under a fresh draw from the posterior."""
+        if self.batches.released[0] == 0:
+            return any_action(features, explore)
+        size, theta, normal = self.mean.size, self.draw[0], self.draw[1]
+        for k in range(size):
+            normal[k] = self.values[k] * explore.standard_normal()
         for i in range(size):
-            public.mean[i] += public.vectors[i, k] * direction / lower
-        spread = math.sqrt(max(public.values[k], 0.0) + rest)
-        public.values[k] = public.settings[0] * spread / lower
+            value = self.mean[i]
+            for k in range(size):
+                value += self.vectors[i, k] * normal[k]
+            theta[i] = value
+        return most_rewarding(features, theta, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

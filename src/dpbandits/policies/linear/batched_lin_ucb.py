@@ -3,19 +3,10 @@ r"""Linear UCB on batches, with confidence sets that hold under the privacy nois
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
+from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import operator_norm
-from dpbandits.policies.linear.batched import (
-    Batched,
-    BatchedLinear,
-    Rows,
-    batch_ended,
-    close_batch,
-    noise_variance,
-)
+from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
 from dpbandits.policies.linear.reading import of_ellipsoid
@@ -26,25 +17,16 @@ from dpbandits.problems.linear import LinearContexts, LinearProblem
 class Public(Batched):
     """As for all batched policies; `settings` holds σ, S, α, E‖Z‖ and the shift."""
 
-    def release(self, secret: Rows, noise: Noise) -> None:
-        """At the end of a batch, release it and restate the confidence set."""
-        if batch_ended(self):
-            close_batch(self, secret, noise)
-            done, released = float(self.clock[0]), float(self.batches.released[0])
-            gram_noise, moment_noise = noise_variance(self)
-            restate(self, self.vectors, done, released, gram_noise, moment_noise)
+    def restate(self) -> None:
+        """The confidence set."""
+        done, released = float(self.clock[0]), float(self.batches.released[0])
+        gram_noise, moment_noise = noise_variance(self)
+        restate(self, self.vectors, done, released, gram_noise, moment_noise)
 
-    def select(self, context: Any, explore: Chance) -> int:
+    def choose(self, features: Any, explore: Chance) -> int:
         """The largest upper bound; before the first release all actions of one length are alike."""
-        if context is None:
-            return _choose(self, self.actions, explore)
-        return _choose(self, context[0], explore)
-
-
-@register_jitable(forceinline=True)
-def _choose(public: Public, features: Any, explore: Chance) -> int:
-    width, reach = public.width[RADIUS], public.width[REACH]
-    return most_promising(features, public.mean, public.shape, width, reach, public.mean, explore)
+        width, reach = self.width[RADIUS], self.width[REACH]
+        return most_promising(features, self.mean, self.shape, width, reach, self.mean, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

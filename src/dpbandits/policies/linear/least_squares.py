@@ -7,7 +7,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Noise, NoSecret
+from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.policies.linear.algebra import multiply, norm_bound
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.reading import of_ellipsoid
@@ -37,6 +37,16 @@ class LeastSquares(NamedTuple):
 
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """Nothing is hidden, so nothing needs a release."""
+
+    def select(self, context: Any, explore: Chance) -> int:
+        """Of the public decision set, or of the features that she brought."""
+        if context is None:
+            return self.choose(self.actions, explore)
+        return self.choose(context[0], explore)
+
+    def choose(self, features: Any, explore: Chance) -> int:
+        """How a policy chooses."""
+        raise NotImplementedError
 
     def observe(self, secret: NoSecret, context: Any, action: int, reward: float) -> None:
         """Sherman & Morrison's update of V⁻¹."""

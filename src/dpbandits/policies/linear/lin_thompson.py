@@ -19,13 +19,11 @@ from dpbandits.problems.linear import LinearProblem
 class Public(LeastSquares):
     """As for all least squares; `settings` holds v."""
 
-    def select(self, context: Any, explore: Chance) -> int:
+    def choose(self, features: Any, explore: Chance) -> int:
         """The largest reward under a draw from the posterior."""
         cholesky(self.shape, 0.0, self.lower, self.mean)
         sample(self.mean, self.lower, self.settings[0], self.draw, explore)
-        if context is None:
-            return most_rewarding(self.actions, self.draw[0], explore)
-        return most_rewarding(context[0], self.draw[0], explore)
+        return most_rewarding(features, self.draw[0], explore)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.policies.linear.choosing import most_promising
@@ -21,21 +19,12 @@ from dpbandits.problems.linear import LinearProblem
 class Public(LeastSquares):
     """As for all least squares; `settings` holds σ, S√ρ and α."""
 
-    def select(self, context: Any, explore: Chance) -> int:
+    def choose(self, features: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
-        if context is None:
-            return _choose(self, self.actions, explore)
-        return _choose(self, context[0], explore)
-
-
-@register_jitable(forceinline=True)
-def _choose(public: Public, features: Any, explore: Chance) -> int:
-    sigma, prior, alpha = public.settings[0], public.settings[1], public.settings[2]
-    level = math.log((public.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
-    beta = sigma * math.sqrt(2.0 * level + public.log_det[0]) + prior
-    return most_promising(
-        features, public.mean, public.shape, beta, public.width[1], public.mean, explore
-    )
+        sigma, prior, alpha = self.settings[0], self.settings[1], self.settings[2]
+        level = math.log((self.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
+        beta = sigma * math.sqrt(2.0 * level + self.log_det[0]) + prior
+        return most_promising(features, self.mean, self.shape, beta, self.width[1], self.mean, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

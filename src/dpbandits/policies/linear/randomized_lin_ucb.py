@@ -4,19 +4,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from numba.extending import register_jitable
-
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
+from dpbandits.engine import Chance
 from dpbandits.policies.linear.algebra import eigen, norm_bound
-from dpbandits.policies.linear.batched import (
-    Batched,
-    BatchedLinear,
-    Rows,
-    batch_ended,
-    close_batch,
-    noise_variance,
-)
+from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
 from dpbandits.policies.linear.choosing import any_action, most_promising
 from dpbandits.policies.linear.reading import of_ellipsoid
 from dpbandits.policies.released import Reading, Z
@@ -26,54 +17,37 @@ from dpbandits.problems.linear import LinearActions, LinearProblem
 class Public(Batched):
     """As for all batched policies; `settings` holds v."""
 
-    def release(self, secret: Rows, noise: Noise) -> None:
-        """At the end of a batch, release it and restate the posterior."""
-        if batch_ended(self):
-            close_batch(self, secret, noise)
-            _restate(self)
-
-    def select(self, context: Any, explore: Chance) -> int:
-        """Uniform in the first batch; then the largest bound, of one random width for all actions."""
-        if context is None:
-            return _choose(self, self.actions, explore)
-        return _choose(self, context[0], explore)
-
-
-@register_jitable(forceinline=True)
-def _choose(public: Public, features: Any, explore: Chance) -> int:
-    if public.batches.released[0] == 0:
-        return any_action(features, explore)
-    width = public.settings[0] * abs(explore.standard_normal())
-    return most_promising(
-        features, public.mean, public.shape, width, public.width[1], public.mean, explore
-    )
-
-
-@register_jitable
-def _restate(public: Public) -> None:
-    """M and A in the eigenbasis of G̃."""
-    gram_noise, moment_noise = noise_variance(public)
-    size = public.moment.size
-    eigen(public.gram, public.values, public.vectors)
-    for i in range(size):
-        public.mean[i] = 0.0
-        for j in range(size):
-            public.shape[i, j] = 0.0
-    for k in range(size):
-        direction = 0.0
+    def restate(self) -> None:
+        """M and A in the eigenbasis of G̃."""
+        gram_noise, moment_noise = noise_variance(self)
+        size = self.moment.size
+        eigen(self.gram, self.values, self.vectors)
         for i in range(size):
-            direction += public.vectors[i, k] * public.moment[i]
-        known = max(public.values[k], 0.0)
-        # Cov(ũ − G̃θ) for rewards of variance ½ and ‖θ‖ = 1, in units of the bounds. (The small constant
-        # only keeps 0/0 away where nothing is known and nothing is hidden.)
-        spread = 0.5 * known + gram_noise + moment_noise + 1e-12
-        precision = known * known / spread
-        middle = known * direction / spread / (size + precision)
-        for i in range(size):
-            public.mean[i] += public.vectors[i, k] * middle
+            self.mean[i] = 0.0
             for j in range(size):
-                public.shape[i, j] += public.vectors[i, k] * public.vectors[j, k] / (2.0 + precision)
-    public.width[1] = norm_bound(public.shape, public.mean)
+                self.shape[i, j] = 0.0
+        for k in range(size):
+            direction = 0.0
+            for i in range(size):
+                direction += self.vectors[i, k] * self.moment[i]
+            known = max(self.values[k], 0.0)
+            # Cov(ũ − G̃θ) for rewards of variance ½ and ‖θ‖ = 1, in units of the bounds. (The small
+            # constant only keeps 0/0 away where nothing is known and nothing is hidden.)
+            spread = 0.5 * known + gram_noise + moment_noise + 1e-12
+            precision = known * known / spread
+            middle = known * direction / spread / (size + precision)
+            for i in range(size):
+                self.mean[i] += self.vectors[i, k] * middle
+                for j in range(size):
+                    self.shape[i, j] += self.vectors[i, k] * self.vectors[j, k] / (2.0 + precision)
+        self.width[1] = norm_bound(self.shape, self.mean)
+
+    def choose(self, features: Any, explore: Chance) -> int:
+        """Uniform in the first batch; then the largest bound, of one random width for all actions."""
+        if self.batches.released[0] == 0:
+            return any_action(features, explore)
+        width = self.settings[0] * abs(explore.standard_normal())
+        return most_promising(features, self.mean, self.shape, width, self.width[1], self.mean, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.pending import News, clear_news, list_news, start_news, unknown_index
+from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
 from dpbandits.policies.released import Reading, of_tree
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
@@ -46,12 +46,12 @@ class Public(NamedTuple):
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert the new rewards into their items' trees and restate these items."""
         for place in range(self.news.size[0]):
-            item = self.news.items[place]
+            item = take_news(self.news, place)
             release_leaf(self.tree, secret, item, noise)
             plays = float(self.plays[item])
             self.base[item] = released_reward(self.tree, item, plays) / plays
             _widen(self, item)
-        clear_news(self.news)
+        self.news.size[0] = 0
 
     def select(self, context: None, explore: Chance) -> Items:
         """The basis of the largest total index."""
@@ -75,7 +75,7 @@ class Public(NamedTuple):
             item = items[place]
             secret.open[item, 0] += centred(rewards[place])
             self.plays[item] += 1
-            list_news(self.news, item)
+        list_news(self.news, items)
 
     def wait(self, action: Items, change: int) -> None:
         """What is in flight narrows an item's bonus, as if it had come back alike."""

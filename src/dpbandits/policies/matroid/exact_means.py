@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Noise
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.pending import News, clear_news, list_news, start_news, unknown_index
+from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
@@ -44,9 +44,9 @@ class ExactMeans(NamedTuple):
     def release(self, secret: Totals, noise: Noise) -> None:
         """Restate the means of the items with new rewards, exactly: draws of scale 0."""
         for place in range(self.news.size[0]):
-            item = self.news.items[place]
+            item = take_news(self.news, place)
             self.mean[item] = noise.normal(secret.total[item], 0.0) / self.plays[item] + 0.5
-        clear_news(self.news)
+        self.news.size[0] = 0
 
     def wait(self, action: Items, change: int) -> None:
         """What is in flight narrows an item's width, as if it had come back alike."""
@@ -66,7 +66,7 @@ class ExactMeans(NamedTuple):
             self.plays[item] += 1
             self.width[item] = 1.0 / math.sqrt(self.plays[item] + self.waiting[item])
             secret.total[item] += centred(rewards[place])
-            list_news(self.news, item)
+        list_news(self.news, items)
 
 
 @dataclass(frozen=True, kw_only=True)

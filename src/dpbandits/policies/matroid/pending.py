@@ -29,20 +29,23 @@ def start_news(items: int) -> News:
 
 
 @register_jitable(forceinline=True)
-def list_news(news: News, item: int) -> None:
-    """There is a reward for this item."""
-    if news.listed[item] == 0:
-        news.listed[item] = 1
-        news.items[news.size[0]] = item
-        news.size[0] += 1
+def list_news(news: News, items: Integers) -> None:
+    """There are rewards for these items."""
+    size = news.size[0]
+    for item in items:
+        if news.listed[item] == 0:
+            news.listed[item] = 1
+            news.items[size] = item
+            size += 1
+    news.size[0] = size
 
 
 @register_jitable(forceinline=True)
-def clear_news(news: News) -> None:
-    """All of it was released."""
-    for place in range(news.size[0]):
-        news.listed[news.items[place]] = 0
-    news.size[0] = 0
+def take_news(news: News, place: int) -> int:
+    """The item at a place of the list; it is released now."""
+    item = news.items[place]
+    news.listed[item] = 0
+    return item
 
 
 @register_jitable(forceinline=True)
