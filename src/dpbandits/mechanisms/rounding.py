@@ -49,4 +49,4 @@ def rounded_to(values: Any, scales: Any) -> NDArray[np.float64]:
     """
     noisy = np.isfinite(scales) & (scales > 0.0)
     steps = np.ldexp(1.0, np.frexp(np.where(noisy, scales, 1.0))[1] - 13)
-    return np.where(noisy, np.rint(np.divide(values, steps)) * steps, values)
+    return np.asarray(np.where(noisy, np.rint(np.divide(values, steps)) * steps, values))

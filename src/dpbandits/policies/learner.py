@@ -144,6 +144,8 @@ class Learner:
             reading = self.policy.released(self.problem, self._public)
             if reading is None:
                 return None
+            if reading.what == "arm":
+                reading = reading.first(arms_known(self))
             return Released.of(reading, self.guarantee, self.rounds, self.decided, self.spent)
 
     def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:

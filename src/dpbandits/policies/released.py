@@ -62,6 +62,11 @@ class Reading:
     # The probability, at least, that nothing else is better; None where that is not computed.
     sure: float | None = None
 
+    def first(self, count: int) -> "Reading":
+        """Without what there is only room for."""
+        arrays = {name: getattr(self, name) for name in ("mean", "low", "high", "plays", "active")}
+        return replace(self, **{name: one[:count] for name, one in arrays.items() if one is not None})
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Released(Reading):
@@ -114,13 +119,11 @@ class Released(Reading):
 
     def to_dict(self) -> dict[str, Any]:
         """The same for machines, as JSON has it: None for NaN."""
-        arrays = (self.mean, self.low, self.high)
-        mean, low, high = (np.where(np.isfinite(one), one, None).tolist() for one in arrays)
         return {
             "what": self.what,
-            "mean": mean,
-            "low": low,
-            "high": high,
+            "mean": _listed(self.mean),
+            "low": _listed(self.low),
+            "high": _listed(self.high),
             "plays": None if self.plays is None else self.plays.tolist(),
             "active": None if self.active is None else self.active.tolist(),
             "leading": list(self.leading),
@@ -130,6 +133,10 @@ class Released(Reading):
             "spent": None if self.spent is None else self.spent.to_dict(),
             "guarantee": self.guarantee.to_dict(),
         }
+
+
+def _listed(values: Array) -> Any:
+    return np.where(np.isfinite(values), values.astype(object), None).tolist()  # type: ignore[call-overload]
 
 
 def of_sums(
