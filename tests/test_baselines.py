@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 import dpbandits as dpb
-from dpbandits.policies.arms import ucb1
 from dpbandits.policies.arms.sampling import beta_sample
 
 
@@ -40,11 +39,11 @@ def test_ucb1_counts_a_missing_reward_as_one_half() -> None:
     public, secret = dpb.UCB1().begin(dpb.Arms(2))
     noise = explore = np.random.default_rng(1)
     for reward in (1.0, math.nan, 0.0):
-        ucb1.release(public, secret, noise)
-        ucb1.observe(public, secret, None, ucb1.select(public, None, explore), reward)
-    assert list(public.plays) == [2, 1]
-    ucb1.release(public, secret, noise)
-    ucb1.select(public, None, explore)
+        public.release(secret, noise)
+        public.observe(secret, None, public.select(None, explore), reward)
+    assert list(public.tally.plays) == [2, 1]
+    public.release(secret, noise)
+    public.select(None, explore)
     bonus = math.sqrt(2 * math.log(3))
     assert public.score == pytest.approx([0.5 + bonus / math.sqrt(2), 0.5 + bonus])
 

@@ -89,12 +89,18 @@ def test_the_index_of_lazy_ucb_by_hand() -> None:
     public.release(secret, noise)
     public.select(None, explore)
     # Three releases; arm 0 knows its last two decisions only: 1 and a missing reward, counted ½.
-    assert noise.asked == 3 and list(public.plays) == [2, 1] and list(public.length) == [4, 2]
+    assert noise.asked == 3 and list(public.size) == [2, 1] and list(public.turns.length) == [4, 2]
     log = math.log(5)
     assert public.mean == pytest.approx([(1.5 + 0.5) / 2, 0.5])
     assert public.score == pytest.approx(
         [1.0 + math.sqrt(3 * log / 2) + 3 * log / (0.5 * 2), 0.5 + math.sqrt(3 * log) + 3 * log / 0.5]
     )
+
+
+def _know(public: Any, sizes: tuple[int, ...], means: tuple[float, ...]) -> None:
+    """As if the last batches of all arms had been of these sizes and means."""
+    public.turns.unknown[0], public.turns.plays[:] = 0, sizes
+    public.size[:], public.mean[:] = sizes, means
 
 
 def _chance_of_first(one: Any, two: Any) -> float:
@@ -109,8 +115,8 @@ def test_lazy_beta_thompson_samples_the_raised_posterior(epsilon: float) -> None
     privacy = dpb.NonPrivate() if math.isinf(epsilon) else dpb.PureDP(epsilon)
     public, _ = dpb.LazyBetaThompson(privacy=privacy).begin(dpb.Arms(2))
     public.round[0] = 99
-    public.plays[:], public.mean[:] = (64, 32), (0.55, 0.4)
-    public.tail[:] = public.noise_scale / public.plays
+    _know(public, (64, 32), (0.55, 0.4))
+    public.tail[:] = public.noise_scale / public.size
     explore = np.random.default_rng(4)
     choose = type(public).select
     first = sum(choose(public, None, explore) == 0 for _ in range(4000)) / 4000
@@ -134,7 +140,8 @@ def test_states_of_the_same_names_keep_their_own_compiled_verbs() -> None:
     second, other = dpb.LazyBetaThompson(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
     assert type(first).__name__ == type(second).__name__ and first._fields == second._fields
     for public in (first, second):
-        public.round[0], public.plays[:], public.mean[:] = 50, 1, (0.5, 0.6)
+        public.round[0] = 50
+        _know(public, (1, 1), (0.5, 0.6))
     explore = np.random.default_rng(1)
     ucb = {compiled_for(first).decide(first, own, None, explore, explore) for _ in range(50)}
     sampled = {compiled_for(second).decide(second, other, None, explore, explore) for _ in range(50)}
@@ -181,7 +188,7 @@ def test_elimination_is_the_textbook_algorithm_on_the_same_noise(
 def test_elimination_keeps_nothing_once_one_arm_is_left() -> None:
     policy = dpb.SuccessiveElimination(privacy=dpb.PureDP(1.0))
     public, secret = policy.begin(dpb.Arms(2, horizon=1000))
-    public.alive[0], public.left[0] = 1, -1
+    public.alive[0], public.short[0] = 1, -1
     noise: Any = FakeNoise(0.0)
     for _ in range(5):
         public.release(secret, noise)
@@ -244,7 +251,7 @@ def test_each_epoch_is_drawn_from_at_most_so_often_and_its_largest_draw_used_aga
     for row in rewards:
         public.release(secret, noise)
         arm = public.select(None, np.random.default_rng(1))
-        if public.round[0] >= 3:
+        if public.unknown[0] == 0:
             for one in np.flatnonzero(public.drawn == draws):
                 reused += public.sample[one] == public.highest[one]
         public.observe(secret, None, arm, row[arm])

@@ -138,7 +138,8 @@ def test_without_noise_each_is_the_textbooks(
 def scores(policy: Policy, plays: list[int], sizes: list[int], means: list[float]) -> Any:
     """The indices of given statistics, which are public."""
     public, _ = policy.begin(Arms(len(plays)))
-    public.plays[:], public.size[:], public.mean[:] = plays, sizes, means
+    public.turns.plays[:], public.size[:], public.mean[:] = plays, sizes, means
+    public.turns.unknown[0] = 0
     arm = public.select(None, np.random.default_rng(0))
     assert arm == np.argmax(public.score)
     return public.score

@@ -44,7 +44,7 @@ class HalfNoise(BrokenThompson):
     class state(Public):
         def release(self, secret: Secret, noise: Noise) -> None:
             """The scale divided by two."""
-            if self.round[0] >= self.first_draw:
+            if self.needed[0] == 0:
                 for arm in range(self.counts.size):
                     self.sample[arm] = noise.normal(secret.mean[arm], self.scale[arm] / 2.0)
 
@@ -57,7 +57,7 @@ class DataUsedTwice(BrokenThompson):
     class state(Public):
         def release(self, secret: Secret, noise: Noise) -> None:
             """Two draws around the same secret."""
-            if self.round[0] >= self.first_draw:
+            if self.needed[0] == 0:
                 for arm in range(self.counts.size):
                     first = noise.normal(secret.mean[arm], self.scale[arm])
                     second = noise.normal(secret.mean[arm], self.scale[arm])
@@ -72,10 +72,10 @@ class UnnoisedFirstDraw(BrokenThompson):
     class state(Public):
         def release(self, secret: Secret, noise: Noise) -> None:
             """Noise from the second draw on."""
-            if self.round[0] == self.first_draw:
+            first = self.draws[0] == 0
+            super().release(secret, noise)
+            if first and self.needed[0] == 0:
                 self.sample[:] = secret.mean
-            else:
-                super().release(secret, noise)
 
 
 class RawSumOutsideDraw(BrokenThompson):
@@ -86,7 +86,7 @@ class RawSumOutsideDraw(BrokenThompson):
     class state(Public):
         def release(self, secret: Secret, noise: Noise) -> None:
             """The secret passes by the draw."""
-            if self.round[0] >= self.first_draw:
+            if self.needed[0] == 0:
                 for arm in range(self.counts.size):
                     self.sample[arm] = secret.mean[arm] + noise.normal(0.0, self.scale[arm])
 
@@ -100,7 +100,7 @@ class UnnoisedTieBreak(BrokenThompson):
         def release(self, secret: Secret, noise: Noise) -> None:
             """A millionth of the secret decides between equals."""
             super().release(secret, noise)
-            if self.round[0] >= self.first_draw:
+            if self.needed[0] == 0:
                 for arm in range(self.counts.size):
                     self.sample[arm] = round(self.sample[arm], 3) + 1e-6 * secret.mean[arm]
 
@@ -113,7 +113,7 @@ class ScaleFromData(BrokenThompson):
     class state(Public):
         def release(self, secret: Secret, noise: Noise) -> None:
             """A Bernoulli standard deviation as scale."""
-            if self.round[0] >= self.first_draw:
+            if self.needed[0] == 0:
                 for arm in range(self.counts.size):
                     mean = secret.mean[arm]
                     width = math.sqrt(max(mean * (1.0 - mean), 0.01)) / 0.5
@@ -128,7 +128,7 @@ class DrawsWhenUnsure(BrokenThompson):
     class state(Public):
         def release(self, secret: Secret, noise: Noise) -> None:
             """The number of draws follows the data."""
-            if self.round[0] >= self.first_draw:
+            if self.needed[0] == 0:
                 for arm in range(self.counts.size):
                     if secret.mean[arm] > 0.2:
                         self.sample[arm] = noise.normal(secret.mean[arm], self.scale[arm])
@@ -142,7 +142,7 @@ class ReadByTwoPhases(BrokenThompson):
     class state(Public):
         def release(self, secret: Secret, noise: Noise) -> None:
             """One release more, priced as if its data were not used again."""
-            if self.round[0] == self.first_draw:
+            if self.needed[0] == 0 and self.draws[0] == 0:
                 for arm in range(self.counts.size):
                     noise.normal(secret.mean[arm], 1.0 / (self.counts[arm] + 1.0))
             super().release(secret, noise)

@@ -80,7 +80,7 @@ class Learner:
     @property
     def spent(self) -> Budget | None:
         """What the decisions so far have cost the person they cost most; see `Policy.spent`."""
-        return self.policy.spent(self._public, self._rounds + (self._open is not None))
+        return self.policy.spent(self._public)
 
     def select(self, *offered: Any) -> Any:
         """Choose an action for the next person; `offered` is her context, where there is one.

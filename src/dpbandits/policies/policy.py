@@ -9,7 +9,7 @@ from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.policies.learner import Learner
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems import Problem
+from dpbandits.problems import Arms, Problem
 from dpbandits.recipes import Recipe
 
 
@@ -107,3 +107,10 @@ class Policy(Recipe):
                 f"{type(self).__name__} needs the horizon to meet {self.privacy}: "
                 f"{type(problem).__name__}(..., horizon=100_000)"
             )
+        if isinstance(problem, Arms) and problem.capacity is not None:
+            public, _ = self.begin(replace(problem, capacity=None))
+            if not hasattr(public, "away"):
+                raise InvalidInput(
+                    f"{type(self).__name__} is for arms that stay, got capacity={problem.capacity}; "
+                    "those of NoiseAwareIMED and LazyThompson may come and go"
+                )

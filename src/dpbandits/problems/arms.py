@@ -1,7 +1,7 @@
 """Multi-armed bandits: a fixed number of arms, rewards in [0, 1]."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from numba.extending import register_jitable
@@ -15,15 +15,24 @@ from dpbandits.problems.problem import Problem
 class Arms(Problem):
     """`arms` actions without context; each reward is clipped to [0, 1] before it is stored.
 
-    The actions are the output, so how often each was played is public.
+    The actions are the output, so how often each was played is public. With a `capacity` arms may be
+    added later, up to so many in all; the first `arms` are in play from the start.
     """
 
     arms: int
+    capacity: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # With one arm there is nothing to decide, so nothing to protect or learn.
         checks.integer(least=2, arms=self.arms)
+        if self.capacity is not None:
+            checks.integer(least=self.arms, capacity=self.capacity)
+
+    @property
+    def slots(self) -> int:
+        """The most arms that there can be."""
+        return self.arms if self.capacity is None else self.capacity
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> Self:
@@ -45,8 +54,9 @@ class Arms(Problem):
         return tuple((None, reward) for reward in (0.0, 1.0, 0.25, 0.5, *beyond))
 
     def public_facts(self) -> tuple[str, ...]:
-        """The number of arms and the range rewards are clipped to."""
-        return "the number of arms", "the reward range [0, 1]"
+        """The number of arms and the range rewards are clipped to; who comes and goes, if any may."""
+        facts = "the number of arms", "the reward range [0, 1]"
+        return facts if self.capacity is None else (*facts, "which arms are in play when")
 
 
 @register_jitable(forceinline=True)

@@ -1,5 +1,6 @@
 r"""AdaP-KLUCB: KL-UCB on batches that double and are then forgotten (Azize & Basu 2022)."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,32 +11,33 @@ from dpbandits.policies.arms.batched_index import (
     ForgetfulIndex,
     Indexed,
     log_round,
-    open_batch,
+    play_batch,
+    size_of,
     unit_interval,
 )
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import kl_upper
-from dpbandits.policies.arms.episodes import ARM, LENGTH, first_unplayed
+from dpbandits.policies.arms.episodes import arm_in_turn, is_known
 
 
 class Public(Indexed):
     """As every batched index, with `forgets` set; size is h, half of N after the first batches."""
 
     def select(self, context: None, explore: Chance) -> int:
-        """Go on with the open batch; otherwise the arm of the largest index, until it has doubled."""
-        if self.clock[LENGTH] == 0:
-            arm = first_unplayed(self.plays)
-            open_batch(self, arm if arm >= 0 else _choose(self, explore))
-        return int(self.clock[ARM])
+        """Go on with the episode; otherwise the arm of the largest index, until it has doubled."""
+        arm = arm_in_turn(self)
+        return arm if arm >= 0 else play_batch(self, _choose(self, explore))
 
 
 @register_jitable
 def _choose(public: Public, explore: Chance) -> int:
     log_t = log_round(public)
-    for arm in range(public.plays.size):
-        level = public.alpha * log_t / public.size[arm]
-        raised = unit_interval(public.mean[arm] + level / public.epsilon)
-        public.score[arm] = kl_upper(raised, level)
+    for arm in range(public.size.size):
+        public.score[arm] = -math.inf
+        if is_known(public, arm):
+            level = public.alpha * log_t / size_of(public, arm)
+            raised = unit_interval(public.mean[arm] + level / public.epsilon)
+            public.score[arm] = kl_upper(raised, level)
     return largest(public.score, explore)
 
 

@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Noise
 from dpbandits.policies.arms.episodes import (
-    ARM,
-    LENGTH,
-    Clock,
-    count_decision,
-    episode_ended,
-    open_episode,
-    start_clock,
+    Episode,
+    Turns,
+    alike,
+    any_full,
+    begin_episode,
+    close_batch,
+    decisions,
+    end_episode,
+    fill,
+    open_batch,
+    start_episode,
+    start_turns,
+    wait_in_turn,
 )
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
@@ -34,59 +40,74 @@ from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batche
 class Indexed(NamedTuple):
     """Released batches and the means they give."""
 
-    clock: Clock
-    plays: NDArray[np.int64]  # N_i, decisions in released batches
+    turns: Turns
+    waiting: NDArray[np.int64]  # decisions in flight
+    away: NDArray[np.bool_]  # arms not to be chosen
+    episode: Episode
     batches: Batches
     size: NDArray[np.int64]  # n_i, the decisions behind the mean
     mean: NDArray[np.float64]  # x_i, in [0, 1] only up to noise
     score: NDArray[np.float64]  # the index; the largest is played
     forgets: bool  # the mean is that of the last batch alone
-    first_batch: int
     ratio: float  # the ratio of one batch end to the one before
     epsilon: float
     alpha: float
 
     def release(self, secret: Buffers, noise: Noise) -> None:
-        """At the end of a batch, release it and restate its arm's mean."""
-        if episode_ended(self.clock):
+        """Release every batch that is full, and restate its arm's mean."""
+        if any_full(self):
             _close(self, secret, noise)
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
-        """Count the decision."""
-        count_decision(self.clock, secret, action, reward)
+        """Fill the arm's open batch."""
+        if fill(self.turns, secret, action, reward):
+            end_episode(self)
+
+    def wait(self, action: int, change: int) -> None:
+        """Count what is in flight."""
+        wait_in_turn(self, action, change)
 
 
 @register_jitable
 def _close(public: Indexed, secret: Buffers, noise: Noise) -> None:
-    arm, length = public.clock[ARM], public.clock[LENGTH]
-    public.clock[LENGTH] = 0
-    public.plays[arm] += length
-    release_batch(public.batches, secret, arm, noise)
-    if public.forgets:
-        public.size[arm] = length
-        public.mean[arm] = public.batches.last[arm, 0] / length + 0.5
-    else:
-        public.size[arm] = public.plays[arm]
-        public.mean[arm] = public.batches.total[arm, 0] / public.plays[arm] + 0.5
+    while any_full(public):
+        arm, size = close_batch(public.turns)
+        plays = public.turns.plays[arm]
+        open_batch(public.turns, arm, _next_length(public.ratio, plays))
+        release_batch(public.batches, secret, arm, noise)
+        if public.forgets:
+            public.size[arm] = size
+            public.mean[arm] = public.batches.last[arm, 0] / size + 0.5
+        else:
+            public.size[arm] = plays
+            public.mean[arm] = public.batches.total[arm, 0] / plays + 0.5
 
 
 @register_jitable(forceinline=True)
-def open_batch(public: Indexed, arm: int) -> None:
+def _next_length(ratio: float, plays: int) -> int:
+    # 1.1·10 is 11 and a little more in floating point.
+    return max(1, math.ceil(ratio * plays - 1e-9) - plays)
+
+
+@register_jitable(forceinline=True)
+def play_batch(public: Indexed, arm: int) -> int:
     """Play this arm until its decisions have grown from N to ⌈ratio·N⌉."""
-    length = public.first_batch
-    if public.plays[arm] > 0:
-        # 1.1·10 is 11 and a little more in floating point.
-        length = max(1, math.ceil(public.ratio * public.plays[arm] - 1e-9) - public.plays[arm])
-    open_episode(public.clock, arm, length)
+    return begin_episode(public, arm, _next_length(public.ratio, decisions(public, arm)))
+
+
+@register_jitable(forceinline=True)
+def size_of(public: Indexed, arm: int) -> float:
+    """n_i, with decisions that are not released yet as if they had come back alike."""
+    return float(public.size[arm] * alike(public, arm))
 
 
 @register_jitable(forceinline=True)
 def log_round(public: Indexed) -> float:
-    """The logarithm of the round in which a batch begins: all before it are in released batches."""
-    decisions = 1.0
-    for arm in range(public.plays.size):
-        decisions += public.plays[arm]
-    return math.log(decisions)
+    """The logarithm of the round in which an episode begins."""
+    count = 1.0
+    for arm in range(public.size.size):
+        count += decisions(public, arm)
+    return math.log(count)
 
 
 @register_jitable(forceinline=True)
@@ -110,19 +131,18 @@ class BatchedIndex(Policy):
     forgets: ClassVar[bool]
 
     def _begin(self, problem: Arms, first_batch: int, ratio: float, alpha: float) -> tuple[Any, Any]:
-        arms, epsilon = problem.arms, laplace_epsilon(self.privacy)
+        arms, epsilon = problem.slots, laplace_epsilon(self.privacy)
         # By kind, not by size: a budget too large for an ε must not pass for none.
         budget: Budget = self.privacy if isinstance(self.privacy, NonPrivate) else PureDP(epsilon)
         batches, buffers = start_batches(arms, 1, 1.0, budget, cumulative=False)
         public = self.state(
-            clock=start_clock(),
-            plays=np.zeros(arms, np.int64),
+            **start_turns(problem, first_batch),
+            episode=start_episode(),
             batches=batches,
             size=np.zeros(arms, np.int64),
             mean=np.zeros(arms),
             score=np.zeros(arms),
             forgets=self.forgets,
-            first_batch=first_batch,
             ratio=ratio,
             epsilon=epsilon,
             alpha=alpha,

@@ -1,13 +1,16 @@
 """Thompson sampling with Beta posteriors (Thompson 1933; Agrawal & Goyal 2012), without privacy."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -15,34 +18,32 @@ from dpbandits.problems.arms import Arms, centred
 
 
 class Secret(NamedTuple):
-    """The last reward."""
+    """Rewards that are not handed over yet."""
 
-    reward: NDArray[np.float64]  # (1,)
+    reward: NDArray[np.float64]  # Σ r
 
 
 class Public(NamedTuple):
-    """The posterior Beta(wins, losses) of every arm, and the last reward, not yet counted."""
+    """The posterior Beta(wins, losses) of every arm, and the rewards not yet counted."""
 
-    played: NDArray[np.int64]  # (1,) the arm of the last round, −1 if it is counted
-    reward: NDArray[np.float64]  # (1,)
+    due: Due  # arms that have such
+    fresh: NDArray[np.int64]  # how many
+    reward: NDArray[np.float64]  # their sum
     wins: NDArray[np.float64]  # 1 + successes
     losses: NDArray[np.float64]  # 1 + failures
 
     def release(self, secret: Secret, noise: Noise) -> None:
-        """Hand the last reward over exactly: a draw of scale 0."""
-        if self.played[0] >= 0:
-            self.reward[0] = noise.normal(secret.reward[0], 0.0)
+        """Hand new rewards over exactly: a draw of scale 0."""
+        arm = self.due.first[0]
+        while arm >= 0:
+            self.reward[arm] += noise.normal(secret.reward[arm], 0.0)
+            secret.reward[arm] = 0.0
+            arm = self.due.after[arm]
 
     def select(self, context: None, explore: Chance) -> int:
-        """Count the last reward, tossing a coin for a fraction; then the largest posterior sample."""
-        arm = self.played[0]
-        if arm >= 0:
-            self.played[0] = -1
-            reward = self.reward[0]
-            if 0.0 < reward < 1.0:
-                reward = 1.0 if explore.random() < reward else 0.0
-            self.wins[arm] += reward
-            self.losses[arm] += 1.0 - reward
+        """Count new rewards, tossing a coin for a fraction; then the largest posterior sample."""
+        while any_due(self.due):
+            _count(self, take_due(self.due), explore)
         best, highest = 0, -1.0
         for arm in range(self.wins.size):
             value = beta_sample(self.wins[arm], self.losses[arm], explore)
@@ -52,8 +53,21 @@ class Public(NamedTuple):
 
     def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
         """Keep the reward; a missing one is ½, a fair coin."""
-        self.played[0] = action
-        secret.reward[0] = centred(reward) + 0.5
+        make_due(self.due, action)
+        self.fresh[action] += 1
+        secret.reward[action] += centred(reward) + 0.5
+
+
+@register_jitable(forceinline=True)
+def _count(public: Public, arm: int, explore: Chance) -> None:
+    reward = float(public.reward[arm])
+    wins = math.floor(reward)
+    if wins < reward and explore.random() < reward - wins:
+        wins += 1
+    public.wins[arm] += wins
+    public.losses[arm] += public.fresh[arm] - wins
+    public.fresh[arm] = 0
+    public.reward[arm] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +75,8 @@ class BetaThompson(Policy):
     r"""Draw every arm's mean from its Beta posterior and play the largest.
 
     **Definition.** θ_i ~ Beta(1 + S_i, 1 + F_i) with S_i successes and F_i failures of arm i; round t
-    plays argmax_i θ_i. A reward r strictly between 0 and 1 counts as a success with probability r.
+    plays argmax_i θ_i. A reward r strictly between 0 and 1 counts as a success with probability r; where
+    several of an arm are closed at once, the fraction of their sum does.
 
     **Guarantee.** None: the posteriors follow exact counts.
 
@@ -79,13 +94,15 @@ class BetaThompson(Policy):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """A uniform prior for every arm."""
+        arms = problem.arms
         public = Public(
-            played=np.full(1, -1, np.int64),
-            reward=np.zeros(1),
-            wins=np.ones(problem.arms),
-            losses=np.ones(problem.arms),
+            due=nothing_due(arms),
+            fresh=np.zeros(arms, np.int64),
+            reward=np.zeros(arms),
+            wins=np.ones(arms),
+            losses=np.ones(arms),
         )
-        return public, Secret(np.zeros(1))
+        return public, Secret(np.zeros(arms))
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """None."""

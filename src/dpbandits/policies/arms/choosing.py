@@ -1,5 +1,6 @@
 """Choosing among arms, with ties broken by free randomness and never by raw data."""
 
+import math
 from typing import Any
 
 from numba.extending import register_jitable
@@ -19,3 +20,18 @@ def largest(values: Any, explore: Chance) -> int:
             if explore.random() * ties < 1.0:
                 best = arm
     return best
+
+
+@register_jitable(forceinline=True)
+def largest_in_play(values: Any, away: Any, explore: Chance) -> int:
+    """The same among arms that are not away; the values of the others are lost."""
+    best = largest(values, explore)
+    return _largest_of_rest(values, away, explore) if away[best] else best
+
+
+@register_jitable
+def _largest_of_rest(values: Any, away: Any, explore: Chance) -> int:
+    for arm in range(values.size):
+        if away[arm]:
+            values[arm] = -math.inf
+    return largest(values, explore)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
@@ -22,28 +23,31 @@ class Secret(NamedTuple):
 
 
 class Public(NamedTuple):
-    """What the decisions are made of; `first_draw` is bN, `variance_scale` c."""
+    """What the decisions are made of; `prepulls` is b, `variance_scale` c."""
 
-    round: NDArray[np.int64]  # (1,) decisions so far
-    counts: NDArray[np.int64]  # n_i, decisions for arm i
+    needed: NDArray[np.int64]  # (1,) pre-pulls that are not closed yet
+    draws: NDArray[np.int64]  # (1,) decisions that were drawn for
+    counts: NDArray[np.int64]  # n_i, closed decisions for arm i
+    waiting: NDArray[np.int64]  # those in flight
     scale: NDArray[np.float64]  # √(c / (n_i + 1))
     sample: NDArray[np.float64]  # θ_i
     spent: NDArray[np.float64]  # Σ 1/(c (n_i + 1)) over draws since arm i's first reward
-    since: NDArray[np.int64]  # the round up to which `spent` is counted
-    first_draw: int
+    since: NDArray[np.int64]  # the draws up to which `spent` is counted
+    prepulls: int
     variance_scale: float
 
     def release(self, secret: Secret, noise: Noise) -> None:
-        """θ_i ~ N(μ̂_i, c / (n_i + 1)) for every arm, once the pre-pulls are over."""
-        if self.round[0] < self.first_draw:
+        """θ_i ~ N(μ̂_i, c / (n_i + 1)) for every arm, once every pre-pull is closed."""
+        if self.needed[0] > 0:
             return
+        self.draws[0] += 1
         for arm in range(self.counts.size):
             self.sample[arm] = noise.normal(secret.mean[arm], self.scale[arm])
 
     def select(self, context: None, explore: Chance) -> int:
         """The pre-pulls arm by arm, then the arm of the largest θ_i."""
-        if self.round[0] < self.first_draw:
-            return int(self.round[0]) // (self.first_draw // self.counts.size)
+        if self.needed[0] > 0:
+            return _prepull(self)
         best = 0
         highest = self.sample[0]
         for arm in range(1, self.counts.size):
@@ -54,9 +58,9 @@ class Public(NamedTuple):
 
     def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
         """μ̂_i = Σ r / (n_i + 1), from centred sums so that a missing reward is the neutral ½."""
-        now = int(self.round[0]) + 1
+        draws = int(self.draws[0])
         count = int(self.counts[action]) + 1
-        drawn = now - max(int(self.since[action]), self.first_draw)
+        drawn = draws - int(self.since[action])
         if count > 1 and drawn > 0:
             self.spent[action] += drawn / (self.variance_scale * count)
         total = float(secret.total[action]) + centred(reward)
@@ -64,20 +68,36 @@ class Public(NamedTuple):
         secret.mean[action] = (total + 0.5 * count) / (count + 1)
         self.counts[action] = count
         self.scale[action] = math.sqrt(self.variance_scale / (count + 1))
-        self.since[action] = now
-        self.round[0] = now
+        self.since[action] = draws
+        if count <= self.prepulls:
+            self.needed[0] -= 1
+
+
+@register_jitable
+def _prepull(public: Public) -> int:
+    """The first arm with fewer than b decisions; while those are in flight, the one with the fewest."""
+    least, lowest = 0, 2**62
+    for arm in range(public.counts.size):
+        decided = public.counts[arm] + public.waiting[arm]
+        if decided < public.prepulls:
+            return arm
+        if decided < lowest:
+            least, lowest = arm, decided
+    return least
 
 
 def begin(arms: int, prepulls: int, variance_scale: float) -> tuple[Public, Secret]:
     """The state before the first round; prior N(0, c) for every arm."""
     public = Public(
-        round=np.zeros(1, np.int64),
+        needed=np.full(1, prepulls * arms, np.int64),
+        draws=np.zeros(1, np.int64),
         counts=np.zeros(arms, np.int64),
+        waiting=np.zeros(arms, np.int64),
         scale=np.full(arms, math.sqrt(variance_scale)),
         sample=np.zeros(arms),
         spent=np.zeros(arms),
         since=np.zeros(arms, np.int64),
-        first_draw=prepulls * arms,
+        prepulls=prepulls,
         variance_scale=variance_scale,
     )
     return public, Secret(total=np.zeros(arms), mean=np.zeros(arms))
@@ -89,9 +109,9 @@ def draws_cost(arms: int, horizon: int, prepulls: int, variance_scale: float) ->
     return math.sqrt(draws / (variance_scale * (max(prepulls, 1) + 1.0)))
 
 
-def draws_spent(public: Public, rounds: int) -> Budget | None:
+def draws_spent(public: Public) -> Budget | None:
     """What the draws so far cost the person they cost most: the largest sum over arms."""
-    drawn = np.maximum(rounds - np.maximum(public.since, public.first_draw), 0)
+    drawn = public.draws[0] - public.since
     pending = drawn * (public.counts > 0) / (public.variance_scale * (public.counts + 1))
     square = public.spent + pending
     return GaussianDP(math.sqrt(square.max())) if square.max() > 0 else None
@@ -101,12 +121,12 @@ def draws_spent(public: Public, rounds: int) -> Budget | None:
 class GaussianThompson(Policy):
     r"""Draw θ_i ~ N(μ̂_i, 1/(n_i+1)) for every arm, play the largest. Private as it is, but weakly.
 
-    **Definition.** With n_i the decisions for arm i so far and S_i its rewards' sum (a missing reward
+    **Definition.** With n_i the closed rounds of arm i so far and S_i its rewards' sum (a missing reward
     counts ½), μ̂_i = S_i/(n_i+1); round t plays argmax_i θ_i.
 
-    **Guarantee.** Neighbours replace one reward, of arm j at round τ. Given the same decisions, only
-    θ_j of later rounds moves, by at most 1/(n_j+1) with standard deviation 1/√(n_j+1), and n_j ≥ 1
-    after τ: each later draw is 1/√2-GDP or better, the T draws together √(T/2)-GDP under adaptive
+    **Guarantee.** Neighbours replace one reward, of arm j. Given the same decisions, only θ_j of draws
+    after its round was closed moves, by at most 1/(n_j+1) with standard deviation 1/√(n_j+1), and
+    n_j ≥ 1 then: each such draw is 1/√2-GDP or better, the T draws together √(T/2)-GDP under adaptive
     composition (the paper's Lemmas 1–3). That needs the horizon T: without one the cost grows without
     end and nothing is promised.
 
@@ -141,6 +161,6 @@ class GaussianThompson(Policy):
             reason="Thompson sampling spends more with every round, so it needs a declared horizon",
         )
 
-    def spent(self, public: Public, rounds: int) -> Budget | None:
+    def spent(self, public: Public) -> Budget | None:
         """What the draws so far really cost."""
-        return draws_spent(public, rounds)
+        return draws_spent(public)

@@ -8,8 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.arms.episodes import first_unplayed
 from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.arms.tally import (
+    Tally,
+    any_due,
+    count_closed,
+    count_in_flight,
+    fewest,
+    start_tally,
+    take_due,
+)
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -20,48 +28,46 @@ from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree
 class Public(NamedTuple):
     """Released sums, one per arm."""
 
-    round: NDArray[np.int64]  # (1,) decisions so far
-    due: NDArray[np.int64]  # (1,) the arm whose leaf is due, −1 if none
-    plays: NDArray[np.int64]  # n_i, decisions
+    tally: Tally
     tree: Tree
     reward: NDArray[np.float64]  # n_i·μ̃_i
     optimism: NDArray[np.float64]  # n_i·υ_i/√(ln t)
     width: float  # 6√8/ε; 0 under Gaussian budgets
 
     def release(self, secret: Leaves, noise: Noise) -> None:
-        """Insert the last reward into its arm's tree and restate that arm."""
-        arm = self.due[0]
-        if arm < 0:
-            return
-        self.due[0] = -1
-        release_leaf(self.tree, secret, arm, noise)
-        plays = self.plays[arm]
-        self.reward[arm] = self.tree.total[arm, 0] + 0.5 * plays
-        if self.tree.laplace:
-            self.optimism[arm] = self.width * math.sqrt(math.log(plays + 1.0))
-        else:
-            self.optimism[arm] = math.sqrt(2.0 * self.tree.variance[arm])
+        """Insert what came in into the trees, a leaf for each arm, and restate these arms."""
+        while any_due(self.tally.due):
+            arm = take_due(self.tally.due)
+            release_leaf(self.tree, secret, arm, noise)
+            closed = self.tally.closed[arm]
+            self.reward[arm] = self.tree.total[arm, 0] + 0.5 * closed
+            if self.tree.laplace:
+                self.optimism[arm] = self.width * math.sqrt(math.log(closed + 1.0))
+            else:
+                self.optimism[arm] = math.sqrt(2.0 * self.tree.variance[arm])
 
     def select(self, context: None, explore: Chance) -> int:
         """Each arm once, then the largest sample of the optimistic posteriors."""
-        if self.round[0] < self.plays.size:
-            return first_unplayed(self.plays)
-        root = math.sqrt(math.log(self.round[0] + 1.0))
+        if self.tally.unknown[0] > 0:
+            return fewest(self.tally.plays)
+        root = math.sqrt(math.log(self.tally.round[0] + 1.0))
         best, highest = 0, -1.0
-        for arm in range(self.plays.size):
-            plays = float(self.plays[arm])
-            wins = min(max(self.reward[arm] + root * self.optimism[arm], 0.0), plays)
-            value = beta_sample(wins + 1.0, plays - wins + 1.0, explore)
+        for arm in range(self.reward.size):
+            closed = float(self.tally.closed[arm])
+            wins = min(max(self.reward[arm] + root * self.optimism[arm], 0.0), closed)
+            value = beta_sample(wins + 1.0, closed - wins + 1.0, explore)
             if value > highest:
                 best, highest = arm, value
         return best
 
     def observe(self, secret: Leaves, context: None, action: int, reward: float) -> None:
-        """The reward is a leaf of its arm's tree."""
+        """The reward is a leaf of its arm's tree, or part of one."""
         secret.open[action, 0] += centred(reward)
-        self.plays[action] += 1
-        self.due[0] = action
-        self.round[0] += 1
+        count_closed(self.tally, action)
+
+    def wait(self, action: int, change: int) -> None:
+        """A decision in flight is one of those so far."""
+        count_in_flight(self.tally, action, change)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +88,7 @@ class HybridThompson(Policy):
     The form of υ_i is uncertain: it is from notes on the paper, which was not at hand; its regret bound
     would rather need 6√8 ln(n_i+1) ln t/(ε n_i). Privacy does not depend on it.
 
-    **Guarantee.** Neighbours replace one reward. It is a leaf of one tree, of sensitivity 1; the r-th
+    **Guarantee.** Neighbours replace one reward. It is in one leaf, of sensitivity 1; the r-th
     tree holds it in at most r inner nodes of scale 2r/ε and in one root of scale 2/ε (1/ε in the first,
     which is a root only), each released once: together ε. Under Gaussian budgets the scales are
     √(2r)/μ and √2/μ (1/μ): together μ-GDP. Decisions are functions of released nodes, counts of
@@ -106,9 +112,7 @@ class HybridThompson(Policy):
         tree, leaves = start_tree(arms, 1, 1.0, self.privacy)
         epsilon = self.privacy.epsilon if isinstance(self.privacy, PureDP) else math.inf
         public = Public(
-            round=np.zeros(1, np.int64),
-            due=np.full(1, -1, np.int64),
-            plays=np.zeros(arms, np.int64),
+            tally=start_tally(arms),
             tree=tree,
             reward=np.zeros(arms),
             optimism=np.zeros(arms),

@@ -12,7 +12,15 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import kl_upper_from, negative_entropy
-from dpbandits.policies.arms.episodes import first_unplayed
+from dpbandits.policies.arms.tally import (
+    Tally,
+    any_due,
+    count_closed,
+    count_in_flight,
+    fewest,
+    start_tally,
+    take_due,
+)
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -31,42 +39,43 @@ class Secret(NamedTuple):
 class Public(NamedTuple):
     """Means of all rewards so far, as they are."""
 
-    rounds: NDArray[np.int64]  # (1,) decisions so far
-    played: NDArray[np.int64]  # (1,) the arm played last, −1 before the first
-    plays: NDArray[np.int64]  # n_i
+    tally: Tally
+    played: NDArray[np.int64]  # (1,) the arm of the round closed last
     mean: NDArray[np.float64]  # x_i
     entropy: NDArray[np.float64]  # x_i ln x_i + (1−x_i) ln(1−x_i)
     score: NDArray[np.float64]  # the index, or −∞ where it is not the largest
     loglog: float
 
     def release(self, secret: Secret, noise: Noise) -> None:
-        """The mean of the arm played last, without noise."""
-        arm = self.played[0]
-        if arm >= 0:
-            mean = noise.normal(secret.total[arm], 0.0) / self.plays[arm] + 0.5
+        """The means of arms with new rewards, without noise."""
+        while any_due(self.tally.due):
+            arm = take_due(self.tally.due)
+            mean = noise.normal(secret.total[arm], 0.0) / self.tally.closed[arm] + 0.5
             mean = min(max(mean, 0.0), 1.0)
             self.mean[arm] = mean
             self.entropy[arm] = negative_entropy(mean)
 
     def select(self, context: None, explore: Chance) -> int:
         """Every arm once, then the arm of the largest index."""
-        arm = first_unplayed(self.plays)
-        return arm if arm >= 0 else _choose(self, explore)
+        return fewest(self.tally.plays) if self.tally.unknown[0] > 0 else _choose(self, explore)
 
     def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
         """Add the reward to its arm's sum."""
-        self.rounds[0] += 1
+        count_closed(self.tally, action)
         self.played[0] = action
-        self.plays[action] += 1
         secret.total[action] += centred(reward)
+
+    def wait(self, action: int, change: int) -> None:
+        """A decision in flight counts in its arm's index."""
+        count_in_flight(self.tally, action, change)
 
 
 @register_jitable(forceinline=True)
 def _choose(public: Public, explore: Chance) -> int:
     """An arm's index is below u exactly if n·kl(x, u) > f(t), which needs no root: so the root is
-    found for the arm played last, and for those that come near it.
+    found for one arm, and for those that come near it.
     """
-    level = math.log(public.rounds[0] + 1.0)
+    level = math.log(public.tally.round[0] + 1.0)
     if public.loglog > 0.0:
         level += public.loglog * math.log(level)
     played = public.played[0]
@@ -74,7 +83,7 @@ def _choose(public: Public, explore: Chance) -> int:
     below = max(highest - _NEAR, 0.0)
     log_below = math.log(below) if below > 0.0 else -math.inf
     log_above = math.log(1.0 - below)
-    for arm in range(public.plays.size):
+    for arm in range(public.mean.size):
         mean = public.mean[arm]
         public.score[arm] = -math.inf
         if arm == played:
@@ -83,7 +92,7 @@ def _choose(public: Public, explore: Chance) -> int:
             public.score[arm] = _index(public, arm, level)
         else:
             divergence = public.entropy[arm] - mean * log_below - (1.0 - mean) * log_above
-            if public.plays[arm] * divergence <= level:
+            if public.tally.plays[arm] * divergence <= level:
                 public.score[arm] = _index(public, arm, level)
     return largest(public.score, explore)
 
@@ -92,7 +101,7 @@ def _choose(public: Public, explore: Chance) -> int:
 def _index(public: Public, arm: int, level: float) -> float:
     if public.mean[arm] >= 1.0:
         return 1.0
-    return kl_upper_from(public.mean[arm], public.entropy[arm], level / public.plays[arm])
+    return kl_upper_from(public.mean[arm], public.entropy[arm], level / public.tally.plays[arm])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,9 +140,8 @@ class KLUCB(Policy):
         """Nothing played yet."""
         arms = problem.arms
         public = Public(
-            rounds=np.zeros(1, np.int64),
-            played=np.full(1, -1, np.int64),
-            plays=np.zeros(arms, np.int64),
+            tally=start_tally(arms),
+            played=np.zeros(1, np.int64),
             mean=np.zeros(arms),
             entropy=np.zeros(arms),
             score=np.zeros(arms),

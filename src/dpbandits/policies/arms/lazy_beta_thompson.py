@@ -4,20 +4,16 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from numba.extending import register_jitable
-from numpy.typing import NDArray
 
 from dpbandits.engine import Chance
 from dpbandits.policies.arms import lazy_ucb
+from dpbandits.policies.arms.episodes import first_needed, is_known
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 class Public(lazy_ucb.Public):
@@ -25,22 +21,21 @@ class Public(lazy_ucb.Public):
 
     def select(self, context: None, explore: Chance) -> int:
         """Each arm once; then a fresh sample for every arm, free of charge, and the largest."""
-        done = int(self.round[0])
-        if done < self.plays.size:
-            return done
-        spread = 3.0 * math.log(done + 1.0)
-        return _largest_sample(self.plays, self.mean, self.tail, spread, explore)
+        arm = first_needed(self)
+        return arm if arm >= 0 else _largest_sample(self, explore)
 
 
 @register_jitable
-def _largest_sample(plays: Counts, means: Array, tails: Array, spread: float, explore: Chance) -> int:
+def _largest_sample(public: Public, explore: Chance) -> int:
     best, highest = 0, -1.0
-    for arm in range(plays.size):
-        mean = min(max(means[arm] + spread * tails[arm], 0.0), 1.0)
-        wins = mean * plays[arm]
-        value = beta_sample(wins + 1.0, plays[arm] - wins + 1.0, explore)
-        if value > highest:
-            best, highest = arm, value
+    spread = 3.0 * math.log(public.round[0] + 1.0)
+    for arm in range(public.size.size):
+        if is_known(public, arm):
+            size = public.size[arm]
+            wins = min(max(public.mean[arm] + spread * public.tail[arm], 0.0), 1.0) * size
+            value = beta_sample(wins + 1.0, size - wins + 1.0, explore)
+            if value > highest:
+                best, highest = arm, value
     return best
 
 
@@ -73,7 +68,7 @@ class LazyBetaThompson(Policy):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Every arm's first batch open."""
-        public, buffers = lazy_ucb.begin(problem.arms, self.privacy)
+        public, buffers = lazy_ucb.begin(problem, self.privacy)
         return Public(*public), buffers
 
     def guarantee(self, problem: Arms) -> Guarantee:

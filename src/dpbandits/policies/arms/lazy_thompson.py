@@ -5,27 +5,36 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.arms.episodes import first_unplayed
+from dpbandits.policies.arms.episodes import (
+    Turns,
+    close_batch,
+    fill,
+    first_needed,
+    is_known,
+    open_batch,
+    start_turns,
+)
 from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
-from dpbandits.policies.arms.schedules import default_schedule
+from dpbandits.policies.arms.schedules import default_schedule, next_length
+from dpbandits.policies.arms.tally import any_due
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
-from dpbandits.problems.arms import Arms, centred
+from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 
 class Public(NamedTuple):
     """Released batches, one open batch for every arm, and the posterior they give."""
 
-    ended: NDArray[np.int64]  # (1,) the arm whose batch is due, −1 if none
-    plays: NDArray[np.int64]  # decisions in released batches
-    open: NDArray[np.int64]  # decisions in the open batch
-    length: NDArray[np.int64]  # of the open batch when it is full
+    turns: Turns
+    waiting: NDArray[np.int64]  # decisions in flight
+    away: NDArray[np.bool_]  # arms not to be chosen
     batches: Batches
     estimates: Estimates
     deviation: NDArray[np.float64]  # of the Gaussian part of the posterior
@@ -35,32 +44,19 @@ class Public(NamedTuple):
     unit_variance: float
 
     def release(self, secret: Buffers, noise: Noise) -> None:
-        """Release the batch that is full, and restate its arm's posterior."""
-        arm = self.ended[0]
-        if arm < 0:
-            return
-        self.ended[0] = -1
-        length = self.length[arm]
-        self.plays[arm] += length
-        self.open[arm] = 0
-        self.length[arm] = max(self.first_batch, math.ceil(self.growth * self.plays[arm]))
-        before = self.batches.total[arm, 0]
-        release_batch(self.batches, secret, arm, noise)
-        known = self.estimates
-        update_estimate(known, self.batches, arm, self.plays[arm], length, before)
-        weight = known.weight[arm]
-        self.deviation[arm] = math.sqrt(
-            self.unit_variance / weight + known.variance[arm] / (weight * weight)
-        )
-        self.spread[arm] = known.tail[arm] * math.sqrt(known.draws[arm]) / weight
+        """Release every batch that is full, and restate its arm's posterior."""
+        if any_due(self.turns.full):
+            _close(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
         """A fresh posterior sample for every arm, free of charge; the largest is played."""
-        best = first_unplayed(self.plays)
+        best = first_needed(self)
         if best >= 0:
             return best
         highest = -math.inf
-        for arm in range(self.plays.size):
+        for arm in range(self.deviation.size):
+            if not is_known(self, arm):
+                continue
             value = explore.normal(self.estimates.mean[arm], self.deviation[arm])
             if self.spread[arm] > 0.0:
                 value += explore.laplace(0.0, self.spread[arm])
@@ -70,10 +66,22 @@ class Public(NamedTuple):
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
         """Fill the arm's open batch; full means so many decisions, with or without rewards."""
-        secret.open[action, 0] += centred(reward)
-        self.open[action] += 1
-        if self.open[action] == self.length[action]:
-            self.ended[0] = action
+        fill(self.turns, secret, action, reward)
+
+
+@register_jitable
+def _close(public: Public, secret: Buffers, noise: Noise) -> None:
+    while any_due(public.turns.full):
+        arm, size = close_batch(public.turns)
+        plays, before = public.turns.plays[arm], public.batches.total[arm, 0]
+        open_batch(public.turns, arm, next_length(public.first_batch, public.growth, plays))
+        release_batch(public.batches, secret, arm, noise)
+        known = public.estimates
+        update_estimate(known, public.batches, arm, plays, size, before)
+        weight = known.weight[arm]
+        variance = public.unit_variance / weight + known.variance[arm] / (weight * weight)
+        public.deviation[arm] = math.sqrt(variance)
+        public.spread[arm] = known.tail[arm] * math.sqrt(known.draws[arm]) / weight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,15 +125,12 @@ class LazyThompson(Policy):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Every arm's first batch open."""
-        arms = problem.arms
+        arms = problem.slots
         first_batch, growth = default_schedule(self.privacy)
         first_batch = first_batch if self.first_batch is None else self.first_batch
         batches, buffers = start_batches(arms, 1, 1.0, self.privacy, block=self.block)
         public = Public(
-            ended=np.full(1, -1, np.int64),
-            plays=np.zeros(arms, np.int64),
-            open=np.zeros(arms, np.int64),
-            length=np.full(arms, first_batch, np.int64),
+            **start_turns(problem, first_batch),
             batches=batches,
             estimates=start_estimates(arms),
             deviation=np.zeros(arms),

@@ -9,12 +9,21 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.choosing import largest_in_play
+from dpbandits.policies.arms.episodes import (
+    Turns,
+    close_batch,
+    fill,
+    first_needed,
+    open_batch,
+    start_turns,
+)
+from dpbandits.policies.arms.tally import any_due
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
-from dpbandits.problems.arms import Arms, centred
+from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 Array = NDArray[np.float64]
@@ -24,70 +33,77 @@ class Public(NamedTuple):
     """Every arm's last released batch, and how far its open one is."""
 
     round: NDArray[np.int64]  # (1,) decisions so far
-    ended: NDArray[np.int64]  # (1,) the arm whose batch is full, −1 if none
-    plays: NDArray[np.int64]  # n_i, decisions in the last released batch
-    open: NDArray[np.int64]  # decisions in the open batch
-    length: NDArray[np.int64]  # of the open batch when it is full
+    turns: Turns
+    waiting: NDArray[np.int64]  # decisions in flight
+    away: NDArray[np.bool_]  # arms not to be chosen
     batches: Batches
-    mean: Array  # x_i
-    width: Array  # 1/√n_i
-    tail: Array  # 1/(ε n_i)
+    size: NDArray[np.int64]  # n_i, decisions in the last released batch
+    mean: Array  # x_i; −∞ before a release
+    width: Array  # 1/√n_i, where decisions in flight count as well
+    tail: Array  # 1/(ε n_i), likewise
     score: Array  # the index
     noise_scale: float  # 1/ε
 
     def release(self, secret: Buffers, noise: Noise) -> None:
-        """Release the batch that is full; it replaces what was known of its arm."""
-        if self.ended[0] >= 0:
+        """Release every batch that is full; it replaces what was known of its arm."""
+        if any_due(self.turns.full):
             _close(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
         """Each arm once, then the largest index."""
-        done = int(self.round[0])
-        if done < self.plays.size:
-            return done
-        spread = 3.0 * math.log(done + 1.0)
+        arm = first_needed(self)
+        if arm >= 0:
+            return arm
+        spread = 3.0 * math.log(self.round[0] + 1.0)
         radius = math.sqrt(spread)
-        for arm in range(self.plays.size):
+        for arm in range(self.score.size):
             bonus = radius * self.width[arm] + spread * self.tail[arm]
             self.score[arm] = self.mean[arm] + bonus
-        return largest(self.score, explore)
+        return largest_in_play(self.score, self.away, explore)
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
         """Fill the arm's open batch; full means so many decisions, with or without rewards."""
         self.round[0] += 1
-        secret.open[action, 0] += centred(reward)
-        self.open[action] += 1
-        if self.open[action] == self.length[action]:
-            self.ended[0] = action
+        fill(self.turns, secret, action, reward)
+
+    def wait(self, action: int, change: int) -> None:
+        """A decision in flight is one of those so far, and makes its arm's bonus smaller."""
+        self.round[0] += change
+        self.waiting[action] += change
+        if self.size[action] > 0:
+            _restate(self, action)
 
 
 @register_jitable
 def _close(public: Public, secret: Buffers, noise: Noise) -> None:
-    arm = public.ended[0]
-    public.ended[0] = -1
-    plays = public.length[arm]
-    public.plays[arm] = plays
-    public.open[arm] = 0
-    public.length[arm] = 2 * plays
-    release_batch(public.batches, secret, arm, noise)
-    public.mean[arm] = public.batches.last[arm, 0] / plays + 0.5
-    public.width[arm] = 1.0 / math.sqrt(plays)
-    public.tail[arm] = public.noise_scale / plays
+    while any_due(public.turns.full):
+        arm, size = close_batch(public.turns)
+        open_batch(public.turns, arm, 2 * size)
+        release_batch(public.batches, secret, arm, noise)
+        public.size[arm] = size
+        public.mean[arm] = public.batches.last[arm, 0] / size + 0.5
+        _restate(public, arm)
 
 
-def begin(arms: int, privacy: Budget) -> tuple[Public, Buffers]:
+@register_jitable(forceinline=True)
+def _restate(public: Public, arm: int) -> None:
+    counted = public.size[arm] + public.waiting[arm]
+    public.width[arm] = 1.0 / math.sqrt(counted)
+    public.tail[arm] = public.noise_scale / counted
+
+
+def begin(problem: Arms, privacy: Budget) -> tuple[Public, Buffers]:
     """Every arm's first batch, of one decision, open."""
+    arms = problem.slots
     epsilon = laplace_epsilon(privacy)
     noise: Budget = privacy if isinstance(privacy, NonPrivate) else PureDP(epsilon)
     batches, buffers = start_batches(arms, 1, 1.0, noise, cumulative=False)
     public = Public(
         round=np.zeros(1, np.int64),
-        ended=np.full(1, -1, np.int64),
-        plays=np.zeros(arms, np.int64),
-        open=np.zeros(arms, np.int64),
-        length=np.ones(arms, np.int64),
+        **start_turns(problem, 1),
         batches=batches,
-        mean=np.zeros(arms),
+        size=np.zeros(arms, np.int64),
+        mean=np.full(arms, -math.inf),
         width=np.zeros(arms),
         tail=np.zeros(arms),
         score=np.zeros(arms),
@@ -126,7 +142,7 @@ class LazyUCB(Policy):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Every arm's first batch open."""
-        return begin(problem.arms, self.privacy)
+        return begin(problem, self.privacy)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

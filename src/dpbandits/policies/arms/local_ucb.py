@@ -117,7 +117,7 @@ class LocalUCB(LocalPolicy):
     True
     >>> server.receive(person.report(1.0))
     >>> server
-    <Server LocalUCB(privacy=PureDP(epsilon=1.0), ...) on Arms(..., arms=3), 1 messages>
+    <Server LocalUCB(privacy=PureDP(epsilon=1.0), ...) on Arms(..., arms=3, ...), 1 messages>
     """
 
     problem_kind: ClassVar = Arms

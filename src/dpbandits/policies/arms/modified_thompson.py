@@ -24,12 +24,15 @@ class ModifiedThompson(Policy):
     r"""Play every arm b times, then draw θ_i ~ N(μ̂_i, c/(n_i+1)) and play the largest.
 
     **Definition.** As `GaussianThompson`, with b `prepulls` of each arm first (arm by arm, nothing is
-    drawn) and the variance multiplied by c = `variance_scale`.
+    drawn) and the variance multiplied by c = `variance_scale`. With rounds in flight nothing is drawn
+    until b rounds of *every* arm are closed; meanwhile the arm with the fewest decisions is played.
 
     **Guarantee.** Neighbours replace one reward, of arm j. Given the same decisions it moves only θ_j
-    of later draws, by at most 1/(n_j+1) with standard deviation √(c/(n_j+1)); there are at most T − bN
-    draws, and n_j ≥ max(b, 1) in all of them. Gaussian draws compose adaptively, so all decisions are
-    μ-GDP with
+    of draws after its round was closed, by at most 1/(n_j+1) with standard deviation √(c/(n_j+1)), n_j
+    being the closed rounds of arm j. A decision that is drawn for comes after b closed rounds of every
+    arm, so after bN decisions at least: of T decisions at most T − bN are drawn for, and each time
+    n_j ≥ b. And n_j ≥ 1 where the reward matters, since its own round is among them. Gaussian draws
+    compose adaptively, so all decisions are μ-GDP with
 
         μ = √( (T − bN) / (c (max(b, 1) + 1)) ),
 
@@ -123,9 +126,9 @@ class ModifiedThompson(Policy):
             reason="Thompson sampling spends more with every round, so it needs a declared horizon",
         )
 
-    def spent(self, public: Public, rounds: int) -> Budget | None:
+    def spent(self, public: Public) -> Budget | None:
         """What the draws so far really cost."""
-        return draws_spent(public, rounds)
+        return draws_spent(public)
 
     def twin(self) -> Policy:
         """Without pre-pulls, at c = 1."""

@@ -12,17 +12,24 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import (
-    ARM,
-    LENGTH,
-    Clock,
-    count_decision,
-    episode_ended,
-    first_unplayed,
-    open_episode,
-    start_clock,
+    Episode,
+    Turns,
+    alike,
+    any_full,
+    arm_in_turn,
+    begin_episode,
+    close_batch,
+    decisions,
+    end_episode,
+    fill,
+    is_known,
+    open_batch,
+    start_episode,
+    start_turns,
+    wait_in_turn,
 )
 from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
-from dpbandits.policies.arms.schedules import default_schedule
+from dpbandits.policies.arms.schedules import default_schedule, next_length
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -35,8 +42,10 @@ Array = NDArray[np.float64]
 class Public(NamedTuple):
     """Released sums, and for each arm what they say about its mean."""
 
-    clock: Clock
-    plays: NDArray[np.int64]  # n_i, decisions in released batches
+    turns: Turns
+    waiting: NDArray[np.int64]  # decisions in flight
+    away: NDArray[np.bool_]  # arms not to be chosen
+    episode: Episode
     batches: Batches
     estimates: Estimates
     score: Array  # minus the index
@@ -45,33 +54,33 @@ class Public(NamedTuple):
     grace: float
 
     def release(self, secret: Buffers, noise: Noise) -> None:
-        """At the end of a batch, release it and restate what is known of its arm."""
-        if episode_ended(self.clock):
+        """Release every batch that is full, and restate what is known of its arm."""
+        if any_full(self):
             _close(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
-        """Go on with the open batch; otherwise the arm of the smallest index, for a new batch."""
-        if self.clock[LENGTH] == 0:
-            arm = first_unplayed(self.plays)
-            if arm < 0:
-                arm = _choose(self, explore)
-            length = max(self.first_batch, math.ceil(self.growth * self.plays[arm]))
-            open_episode(self.clock, arm, length)
-        return int(self.clock[ARM])
+        """Go on with the episode; otherwise the arm of the smallest index, for a new one."""
+        arm = arm_in_turn(self)
+        return arm if arm >= 0 else _play_batch(self, _choose(self, explore))
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
-        """Count the decision."""
-        count_decision(self.clock, secret, action, reward)
+        """Fill the arm's open batch."""
+        if fill(self.turns, secret, action, reward):
+            end_episode(self)
+
+    def wait(self, action: int, change: int) -> None:
+        """Count what is in flight."""
+        wait_in_turn(self, action, change)
 
 
 @register_jitable
 def _close(public: Public, secret: Buffers, noise: Noise) -> None:
-    arm, length = public.clock[ARM], public.clock[LENGTH]
-    public.clock[LENGTH] = 0
-    public.plays[arm] += length
-    before = public.batches.total[arm, 0]
-    release_batch(public.batches, secret, arm, noise)
-    update_estimate(public.estimates, public.batches, arm, public.plays[arm], length, before)
+    while any_full(public):
+        arm, size = close_batch(public.turns)
+        plays, before = public.turns.plays[arm], public.batches.total[arm, 0]
+        open_batch(public.turns, arm, next_length(public.first_batch, public.growth, plays))
+        release_batch(public.batches, secret, arm, noise)
+        update_estimate(public.estimates, public.batches, arm, plays, size, before)
 
 
 @register_jitable
@@ -79,13 +88,24 @@ def _choose(public: Public, explore: Chance) -> int:
     known = public.estimates
     best = 0.0
     for arm in range(known.mean.size):
-        best = max(best, known.mean[arm])
+        if is_known(public, arm):
+            best = max(best, known.mean[arm])
     best = min(best, 1.0)
     for arm in range(known.mean.size):
-        noise = known.variance[arm], known.tail[arm], known.draws[arm]
-        evidence = evidence_against(known.weight[arm], known.mean[arm], best, *noise)
-        public.score[arm] = -max(0.0, evidence - public.grace) - math.log(public.plays[arm])
+        public.score[arm] = -math.inf
+        if is_known(public, arm):
+            noise = known.variance[arm], known.tail[arm], known.draws[arm]
+            grown = alike(public, arm)
+            evidence = evidence_against(known.weight[arm] * grown, known.mean[arm], best, *noise)
+            plays = public.turns.plays[arm] * grown
+            public.score[arm] = -max(0.0, evidence - public.grace) - math.log(plays)
     return largest(public.score, explore)
+
+
+@register_jitable(forceinline=True)
+def _play_batch(public: Public, arm: int) -> int:
+    length = next_length(public.first_batch, public.growth, decisions(public, arm))
+    return begin_episode(public, arm, length)
 
 
 @register_jitable(forceinline=True)
@@ -197,12 +217,12 @@ class NoiseAwareIMED(Policy):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet."""
-        arms = problem.arms
+        arms = problem.slots
         batches, buffers = start_batches(arms, 1, 1.0, self.privacy, block=self.block)
         first_batch, growth, grace = self.schedule()
         public = Public(
-            clock=start_clock(),
-            plays=np.zeros(arms, np.int64),
+            **start_turns(problem, first_batch),
+            episode=start_episode(),
             batches=batches,
             estimates=start_estimates(arms),
             score=np.zeros(arms),

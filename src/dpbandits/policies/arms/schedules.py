@@ -2,6 +2,8 @@
 
 import math
 
+from numba.extending import register_jitable
+
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
 
 
@@ -13,3 +15,9 @@ def default_schedule(privacy: Budget) -> tuple[int, float]:
         case NonPrivate():
             return 8, 0.25
     return math.ceil(max(8.0, 16.0 / privacy.to_gaussian().mu)), 0.25
+
+
+@register_jitable(forceinline=True)
+def next_length(first_batch: int, growth: float, plays: int) -> int:
+    """Of an arm's batch after so many decisions."""
+    return max(first_batch, math.ceil(growth * plays))

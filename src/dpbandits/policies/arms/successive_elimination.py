@@ -26,10 +26,12 @@ class Public(NamedTuple):
 
     epoch: NDArray[np.int64]  # (1,) e
     pulls: NDArray[np.int64]  # (1,) R_e
-    left: NDArray[np.int64]  # (1,) decisions until the epoch ends; −1 once one arm is left
+    short: NDArray[np.int64]  # (1,) active arms with fewer closed in this epoch; −1 once one is left
     turn: NDArray[np.int64]  # (1,) whose turn it is in `active`
     alive: NDArray[np.int64]  # (1,) |S|
     active: NDArray[np.int64]  # S, in its first |S| places
+    dropped: NDArray[np.bool_]  # whether an arm is not in S
+    open: NDArray[np.int64]  # decisions closed in this epoch
     batches: Batches
     mean: NDArray[np.float64]
     failure: float  # β
@@ -38,20 +40,22 @@ class Public(NamedTuple):
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """At the end of an epoch, release every active arm's mean and drop the arms that are worse."""
-        if self.left[0] == 0:
+        if self.short[0] == 0:
             _close_epoch(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
         """The active arms in turn."""
-        return int(self.active[self.turn[0]])
+        turn = int(self.turn[0])
+        self.turn[0] = turn + 1 if turn + 1 < self.alive[0] else 0
+        return int(self.active[turn])
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
         """Fill the arm's batch; once a single arm is left, nothing is kept any more."""
-        if self.left[0] > 0:
+        if self.short[0] >= 0 and not self.dropped[action]:
             secret.open[action, 0] += centred(reward)
-            self.left[0] -= 1
-            turn = self.turn[0] + 1
-            self.turn[0] = turn if turn < self.alive[0] else 0
+            self.open[action] += 1
+            if self.open[action] == self.pulls[0]:
+                self.short[0] -= 1
 
 
 @register_jitable
@@ -59,7 +63,8 @@ def _close_epoch(public: Public, secret: Buffers, noise: Noise) -> None:
     for place in range(public.alive[0]):
         arm = public.active[place]
         release_batch(public.batches, secret, arm, noise)
-        public.mean[arm] = public.batches.last[arm, 0] / public.pulls[0] + 0.5
+        public.mean[arm] = public.batches.last[arm, 0] / public.open[arm] + 0.5
+        public.open[arm] = 0
     _eliminate(public)
     _open_epoch(public)
 
@@ -68,14 +73,14 @@ def _close_epoch(public: Public, secret: Buffers, noise: Noise) -> None:
 def _open_epoch(public: Public) -> None:
     public.turn[0] = 0
     if public.alive[0] == 1:
-        public.left[0] = -1
+        public.short[0] = -1
         return
     public.epoch[0] += 1
     gap = 0.5 ** public.epoch[0]
     sampling = 32.0 * _log_union(public, 8.0) / (gap * gap)
     privacy = 8.0 * _log_union(public, 4.0) * public.noise_scale / gap
     public.pulls[0] = math.ceil(public.epoch_scale * max(sampling, privacy)) + 1
-    public.left[0] = public.pulls[0] * public.alive[0]
+    public.short[0] = public.alive[0]
 
 
 @register_jitable
@@ -93,6 +98,8 @@ def _eliminate(public: Public) -> None:
         if best - public.mean[arm] <= 2.0 * sampling + 2.0 * privacy:
             public.active[kept] = arm
             kept += 1
+        else:
+            public.dropped[arm] = True
     public.alive[0] = kept
 
 
@@ -115,7 +122,9 @@ class SuccessiveElimination(Policy):
     times, releases the mean x_a of these rewards alone for each, and drops from S every a with
     max x − x_a > 2h + 2c, h = √(ln(8|S|e²/β)/(2R_e)), c = ln(4|S|e²/β)/(ε R_e). The last arm is played
     for ever. Without privacy c and the second term of R_e are 0. `epoch_scale` multiplies the maximum in
-    R_e: shorter epochs at the same privacy, with the bounds h and c of the pulls really made.
+    R_e: shorter epochs at the same privacy, with the bounds h and c of the pulls really made. With
+    rounds in flight an epoch goes on until R_e rounds of every arm of S are closed, x_a is the mean of
+    all that are, and those still in flight count in the next epoch.
 
     **Guarantee.** Neighbours replace one reward. It is in the sum of one arm in one epoch, which moves
     by at most 1 and is released once with Laplace(1/ε) noise; epoch lengths and S are functions of
@@ -150,10 +159,12 @@ class SuccessiveElimination(Policy):
         public = Public(
             epoch=np.zeros(1, np.int64),
             pulls=np.zeros(1, np.int64),
-            left=np.zeros(1, np.int64),
+            short=np.zeros(1, np.int64),
             turn=np.zeros(1, np.int64),
             alive=np.full(1, arms, np.int64),
             active=np.arange(arms),
+            dropped=np.zeros(arms, np.bool_),
+            open=np.zeros(arms, np.int64),
             batches=batches,
             mean=np.zeros(arms),
             failure=_DEFAULT_FAILURE if problem.horizon is None else 1.0 / problem.horizon,

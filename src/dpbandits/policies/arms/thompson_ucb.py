@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.arms.tally import fewest
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -27,7 +28,8 @@ class Secret(NamedTuple):
 class Public(NamedTuple):
     """For every arm the draws around its last full epoch, and how far its open one is."""
 
-    round: NDArray[np.int64]  # (1,) decisions so far
+    plays: NDArray[np.int64]  # decisions, in flight too
+    unknown: NDArray[np.int64]  # (1,) arms without a full epoch
     open: NDArray[np.int64]  # decisions in the open epoch
     length: NDArray[np.int64]  # of the open epoch when it is full
     drawn: NDArray[np.int64]  # draws around the last full epoch
@@ -39,7 +41,7 @@ class Public(NamedTuple):
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """θ_i ~ N(μ̂_i, v/n_i) while draws are left in its epoch, the largest of them afterwards."""
-        if self.round[0] < self.open.size:
+        if self.unknown[0] > 0:
             return
         for arm in range(self.open.size):
             if self.drawn[arm] < self.draws:
@@ -52,9 +54,8 @@ class Public(NamedTuple):
 
     def select(self, context: None, explore: Chance) -> int:
         """Each arm once, then the arm of the largest θ_i."""
-        done = int(self.round[0])
-        if done < self.open.size:
-            return done
+        if self.unknown[0] > 0:
+            return fewest(self.plays)
         best = 0
         highest = self.sample[0]
         for arm in range(1, self.open.size):
@@ -65,7 +66,7 @@ class Public(NamedTuple):
 
     def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
         """Fill the arm's open epoch; a full one replaces the one before, and has all its draws."""
-        self.round[0] += 1
+        self.plays[action] += 1
         secret.total[action] += centred(reward)
         self.open[action] += 1
         length = self.length[action]
@@ -77,6 +78,12 @@ class Public(NamedTuple):
             self.drawn[action] = 0
             self.scale[action] = math.sqrt(self.variance / length)
             self.highest[action] = -math.inf
+            if length == 1:
+                self.unknown[0] -= 1
+
+    def wait(self, action: int, change: int) -> None:
+        """Count a decision in flight."""
+        self.plays[action] += change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +146,8 @@ class ThompsonUCB(Policy):
         arms = problem.arms
         draws, variance = self.scales(problem)
         public = Public(
-            round=np.zeros(1, np.int64),
+            plays=np.zeros(arms, np.int64),
+            unknown=np.full(1, arms, np.int64),
             open=np.zeros(arms, np.int64),
             length=np.ones(arms, np.int64),
             drawn=np.zeros(arms, np.int64),

@@ -14,6 +14,7 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.splitting import split_budget
+from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
@@ -22,9 +23,9 @@ from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree, tree_levels
 
-# Places in a clock: the phase, decisions left in it, decisions per arm in it, the arm it began with, and
-# the arm whose leaf is due.
-PHASE, LEFT, EACH, FIRST, DUE = 0, 1, 2, 3, 4
+# Places in a clock: the phase, closed decisions for each arm at which it ends, arms that have fewer, and
+# the arm whose turn it is (−1: any).
+PHASE, EACH, SHORT, TURN = 0, 1, 2, 3
 GAP, PULLS, THOMPSON = 0, 1, 2
 
 
@@ -40,6 +41,8 @@ class Public(NamedTuple):
 
     clock: NDArray[np.int64]
     gap: NDArray[np.float64]  # (1,) Δ̂
+    open: NDArray[np.int64]  # decisions closed in this phase
+    due: Due  # arms whose leaf is, in the last phase
     plays: NDArray[np.int64]  # n_a, decisions whose rewards go to the trees
     reward: NDArray[np.float64]  # r_a
     batches: Batches  # of the gap phase
@@ -48,13 +51,13 @@ class Public(NamedTuple):
     pulls_unit: float  # Γ
 
     def release(self, secret: Secret, noise: Noise) -> None:
-        """End a phase that is over; in the last one, insert the last reward into its arm's tree."""
+        """End a phase that is over; in the last one, insert what came in into the trees."""
         if self.clock[PHASE] != THOMPSON:
-            if self.clock[LEFT] == 0:
+            if self.clock[SHORT] == 0:
                 _end_phase(self, secret, noise)
-        elif self.clock[DUE] >= 0:
-            arm = self.clock[DUE]
-            self.clock[DUE] = -1
+            return
+        while any_due(self.due):
+            arm = take_due(self.due)
             release_leaf(self.tree, secret.leaves, arm, noise)
             self.reward[arm] = released_reward(self.tree, arm, float(self.plays[arm]))
 
@@ -62,10 +65,11 @@ class Public(NamedTuple):
         """The arms in turn from a random one on, then the largest posterior sample."""
         arms = self.plays.size
         if self.clock[PHASE] != THOMPSON:
-            left, length = int(self.clock[LEFT]), int(self.clock[EACH]) * arms
-            if left == length:
-                self.clock[FIRST] = int(explore.random() * arms)
-            return (int(self.clock[FIRST]) + length - left) % arms
+            turn = int(self.clock[TURN])
+            if turn < 0:
+                turn = int(explore.random() * arms)
+            self.clock[TURN] = (turn + 1) % arms
+            return turn
         best, highest = 0, -1.0
         for arm in range(arms):
             reward = self.reward[arm]
@@ -78,9 +82,11 @@ class Public(NamedTuple):
         """The reward belongs to the batch of the gap phase, or to the open leaf."""
         phase = self.clock[PHASE]
         if phase == THOMPSON:
-            self.clock[DUE] = action
+            make_due(self.due, action)
         else:
-            self.clock[LEFT] -= 1
+            self.open[action] += 1
+            if self.open[action] == self.clock[EACH]:
+                self.clock[SHORT] -= 1
         if phase == GAP:
             secret.batches.open[action, 0] += centred(reward)
         else:
@@ -100,7 +106,8 @@ def _end_phase(public: Public, secret: Secret, noise: Noise) -> None:
     best, second = -math.inf, -math.inf
     for arm in range(arms):
         release_batch(public.batches, secret.batches, arm, noise)
-        mean = public.batches.last[arm, 0] / public.clock[EACH]
+        mean = public.batches.last[arm, 0] / public.open[arm]
+        public.open[arm] = 0
         second = max(second, min(best, mean))
         best = max(best, mean)
     public.gap[0] *= 0.5
@@ -108,9 +115,9 @@ def _end_phase(public: Public, secret: Secret, noise: Noise) -> None:
     if best - second > public.gap[0]:
         public.clock[PHASE] = PULLS
         unit = public.pulls_unit
-    each = math.ceil(unit / (public.gap[0] * public.gap[0]))
-    public.clock[EACH] = each
-    public.clock[LEFT] = each * arms
+    public.clock[EACH] = math.ceil(unit / (public.gap[0] * public.gap[0]))
+    public.clock[SHORT] = arms
+    public.clock[TURN] = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,10 +226,11 @@ class TreeThompson(Policy):
         tree, leaves = start_tree(arms, 1, 1.0, budget, leaves=self._leaves(problem))
         each, pulls = self.gap_batch(problem), self.pulls(problem)
         phase = GAP if each else PULLS if pulls else THOMPSON
-        each = each or pulls
         public = Public(
-            clock=np.array([phase, each * arms, each, 0, -1], np.int64),
+            clock=np.array([phase, each or pulls, arms, -1], np.int64),
             gap=np.ones(1),
+            open=np.zeros(arms, np.int64),
+            due=nothing_due(arms),
             plays=np.zeros(arms, np.int64),
             reward=np.zeros(arms),
             batches=batches,

@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.episodes import first_unplayed
 from dpbandits.policies.arms.splitting import split_budget
+from dpbandits.policies.arms.tally import (
+    Tally,
+    any_due,
+    count_closed,
+    count_in_flight,
+    fewest,
+    start_tally,
+    take_due,
+)
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -25,9 +33,7 @@ Array = NDArray[np.float64]
 class Public(NamedTuple):
     """Released sums and each arm's index, base + √(ln t)·width + ln t·rate."""
 
-    round: NDArray[np.int64]  # (1,) decisions so far
-    due: NDArray[np.int64]  # (1,) the arm whose leaf is due, −1 if none
-    plays: NDArray[np.int64]  # n_a, decisions
+    tally: Tally
     tree: Tree
     base: Array
     width: Array
@@ -37,35 +43,41 @@ class Public(NamedTuple):
     chernoff: bool
 
     def release(self, secret: Leaves, noise: Noise) -> None:
-        """Insert the last reward into its arm's tree and restate that arm."""
-        arm = self.due[0]
-        if arm >= 0:
+        """Insert what came in into the trees, a leaf for each arm, and restate these arms."""
+        while any_due(self.tally.due):
+            arm = take_due(self.tally.due)
             release_leaf(self.tree, secret, arm, noise)
             _restate(self, arm)
-            self.due[0] = -1
 
     def select(self, context: None, explore: Chance) -> int:
         """Each arm once, then the largest index."""
-        if self.round[0] < self.plays.size:
-            return first_unplayed(self.plays)
-        log = math.log(self.round[0] + 1.0)
+        if self.tally.unknown[0] > 0:
+            return fewest(self.tally.plays)
+        log = math.log(self.tally.round[0] + 1.0)
         root = math.sqrt(log)
         for arm in range(self.score.size):
             self.score[arm] = self.base[arm] + root * self.width[arm] + log * self.rate[arm]
         return largest(self.score, explore)
 
     def observe(self, secret: Leaves, context: None, action: int, reward: float) -> None:
-        """The reward is a leaf of its arm's tree."""
+        """The reward is a leaf of its arm's tree, or part of one."""
         secret.open[action, 0] += centred(reward)
-        self.plays[action] += 1
-        self.due[0] = action
-        self.round[0] += 1
+        count_closed(self.tally, action)
+
+    def wait(self, action: int, change: int) -> None:
+        """A decision in flight counts in its arm's index."""
+        count_in_flight(self.tally, action, change)
+        if self.tally.closed[action] > 0:
+            _restate(self, action)
 
 
 @register_jitable(forceinline=True)
 def _restate(public: Public, arm: int) -> None:
-    plays = float(public.plays[arm])
-    reward = released_reward(public.tree, arm, plays)
+    """From released rewards, with decisions in flight as if they had come back like those before."""
+    plays, closed = float(public.tally.plays[arm]), float(public.tally.closed[arm])
+    reward = released_reward(public.tree, arm, closed)
+    if plays > closed:
+        reward *= plays / closed
     public.base[arm] = (reward + public.bonus) / plays
     if public.chernoff:
         public.width[arm] = math.sqrt(reward) / plays
@@ -90,10 +102,13 @@ class TreeUCB(Policy):
         r_a/n_a + √(2 ln t/n_a) + Γ/n_a           with confidence="theory",
         r_a/n_a + √(r_a ln t)/n_a + ln t/n_a      with confidence="chernoff" (D.1: no room for noise).
 
+    Rewards of an arm that are closed between two decisions are one leaf, and decisions in flight count
+    in n_a and r_a as if they had come back like those before.
+
     With γ = `failure`, Γ = ln²T·ln(k T ln T/γ)/ε₀ bounds the noise of all rounds with probability 1 − γ.
     Under Gaussian budgets Γ = L√(2 ln(kT/γ))/μ₀ does: a prefix is at most L nodes of variance L/μ₀².
 
-    **Guarantee.** Neighbours replace one reward. It is a leaf of one tree, of sensitivity 1, in at most
+    **Guarantee.** Neighbours replace one reward. It is in one leaf, of sensitivity 1, in at most
     L = bit_length(T − k) nodes: no arm has more plays than T − k when the last decision is made. Each
     node is released once, with Laplace(L/ε₀) or N(0, L/μ₀²), and decisions are functions of released
     nodes and counts of decisions: ε₀-DP or μ₀-GDP by adaptive composition, beyond T too, since full
@@ -154,9 +169,7 @@ class TreeUCB(Policy):
         arms = problem.arms
         tree, leaves = start_tree(arms, 1, 1.0, self.per_tree(problem), leaves=self._leaves(problem))
         public = Public(
-            round=np.zeros(1, np.int64),
-            due=np.full(1, -1, np.int64),
-            plays=np.zeros(arms, np.int64),
+            tally=start_tally(arms),
             tree=tree,
             base=np.zeros(arms),
             width=np.zeros(arms),

@@ -9,6 +9,15 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.tally import (
+    Tally,
+    any_due,
+    count_closed,
+    count_in_flight,
+    fewest,
+    start_tally,
+    take_due,
+)
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -24,37 +33,37 @@ class Secret(NamedTuple):
 class Public(NamedTuple):
     """Means of all rewards so far, and how wide their confidence intervals are."""
 
-    round: NDArray[np.int64]  # (1,) decisions so far
-    played: NDArray[np.int64]  # (1,) the arm of the last round, −1 before the first
-    plays: NDArray[np.int64]  # n_i
+    tally: Tally
     mean: NDArray[np.float64]  # x_i
     width: NDArray[np.float64]  # 1/√n_i
     score: NDArray[np.float64]  # the index
 
     def release(self, secret: Secret, noise: Noise) -> None:
-        """Restate the mean of the arm played last, exactly: a draw of scale 0."""
-        arm = self.played[0]
-        if arm >= 0:
+        """Restate the means of arms with new rewards, exactly: draws of scale 0."""
+        while any_due(self.tally.due):
+            arm = take_due(self.tally.due)
             total = noise.normal(secret.total[arm], 0.0)
-            self.mean[arm] = total / self.plays[arm] + 0.5
+            self.mean[arm] = total / self.tally.closed[arm] + 0.5
 
     def select(self, context: None, explore: Chance) -> int:
         """Each arm once, then the largest index."""
-        done = int(self.round[0])
-        if done < self.plays.size:
-            return done
-        radius = math.sqrt(2.0 * math.log(done))
-        for arm in range(self.plays.size):
+        if self.tally.unknown[0] > 0:
+            return fewest(self.tally.plays)
+        radius = math.sqrt(2.0 * math.log(self.tally.round[0]))
+        for arm in range(self.score.size):
             self.score[arm] = self.mean[arm] + radius * self.width[arm]
         return largest(self.score, explore)
 
     def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
         """Add the reward up; a missing one counts ½."""
-        self.round[0] += 1
-        self.played[0] = action
-        self.plays[action] += 1
-        self.width[action] = 1.0 / math.sqrt(self.plays[action])
+        count_closed(self.tally, action)
+        self.width[action] = 1.0 / math.sqrt(self.tally.plays[action])
         secret.total[action] += centred(reward)
+
+    def wait(self, action: int, change: int) -> None:
+        """A decision in flight counts in its arm's confidence interval."""
+        count_in_flight(self.tally, action, change)
+        self.width[action] = 1.0 / math.sqrt(max(self.tally.plays[action], 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +95,7 @@ class UCB1(Policy):
         """Nothing played yet."""
         arms = problem.arms
         public = Public(
-            round=np.zeros(1, np.int64),
-            played=np.full(1, -1, np.int64),
-            plays=np.zeros(arms, np.int64),
+            tally=start_tally(arms),
             mean=np.zeros(arms),
             width=np.zeros(arms),
             score=np.zeros(arms),

@@ -1,0 +1,103 @@
+"""Counting decisions round by round: for policies that learn from every round that is closed.
+
+A decision counts from when it is made: the verb `wait` counts it in while it is in flight and out when
+its round is closed, and `observe` counts it for good. So with one round at a time `wait` never runs and
+nothing changes. Between two releases any number of rounds may be closed: the arms whose rewards are due
+stand in a list, each once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+
+# What stands for no arm: at the end of a list, and where an arm is on none.
+_END, _OFF = -1, -2
+
+
+class Due(NamedTuple):
+    """A list of arms for which something is due, each at most once."""
+
+    first: Integers  # (1,)
+    after: Integers  # which arm follows each
+
+
+class Tally(NamedTuple):
+    """Decisions, and how many of them are closed."""
+
+    round: Integers  # (1,) decisions so far
+    plays: Integers  # decisions for each arm
+    closed: Integers  # those not in flight
+    unknown: Integers  # (1,) arms none of whose rounds is closed
+    due: Due  # arms with rewards that are not released yet
+
+
+def nothing_due(arms: int) -> Due:
+    """An empty list."""
+    return Due(np.full(1, _END, np.int64), np.full(arms, _OFF, np.int64))
+
+
+def start_tally(arms: int) -> Tally:
+    """No decision made."""
+    return Tally(
+        round=np.zeros(1, np.int64),
+        plays=np.zeros(arms, np.int64),
+        closed=np.zeros(arms, np.int64),
+        unknown=np.full(1, arms, np.int64),
+        due=nothing_due(arms),
+    )
+
+
+@register_jitable(forceinline=True)
+def make_due(due: Due, arm: int) -> None:
+    """Put an arm on the list, unless it is there."""
+    if due.after[arm] == _OFF:
+        due.after[arm] = due.first[0]
+        due.first[0] = arm
+
+
+@register_jitable(forceinline=True)
+def any_due(due: Due) -> bool:
+    """Whether the list has an arm."""
+    return bool(due.first[0] >= 0)
+
+
+@register_jitable(forceinline=True)
+def take_due(due: Due) -> int:
+    """Take the first arm off the list."""
+    arm = int(due.first[0])
+    due.first[0] = due.after[arm]
+    due.after[arm] = _OFF
+    return arm
+
+
+@register_jitable(forceinline=True)
+def count_in_flight(tally: Tally, arm: int, change: int) -> None:
+    """Count a decision in as it is made, or out as its round is closed."""
+    tally.round[0] += change
+    tally.plays[arm] += change
+
+
+@register_jitable(forceinline=True)
+def count_closed(tally: Tally, arm: int) -> None:
+    """Count a decision whose round is closed; its reward is due."""
+    tally.round[0] += 1
+    tally.plays[arm] += 1
+    tally.closed[arm] += 1
+    if tally.closed[arm] == 1:
+        tally.unknown[0] -= 1
+    make_due(tally.due, arm)
+
+
+@register_jitable(forceinline=True)
+def fewest(decisions: Integers) -> int:
+    """The first of the arms with the fewest decisions."""
+    least = 0
+    for arm in range(1, decisions.size):
+        if decisions[arm] < decisions[least]:
+            least = arm
+    return least
