@@ -175,19 +175,6 @@ def _decide(public: Any, secret: Any, context: Any, noise: Any, explore: Any) ->
     return _decide_by_message if is_local(public.instance_class) else decide
 
 
-def as_index(action: Any) -> Any:
-    """An action, where it is a number one that the compiler sees is not negative: indices that are
-    would count from the end, which is asked at each use.
-    """
-
-
-@overload(as_index, strict=False, jit_options=INLINED)
-def _as_index(action: Any) -> Any:
-    if isinstance(action, types.Integer):
-        return lambda action: action & 0x7FFFFFFF
-    return lambda action: action
-
-
 @overload(learn, strict=False, jit_options=INLINED)
 def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noise: Any) -> Any:
     if is_local(public.instance_class):
