@@ -16,6 +16,7 @@ from dpbandits.engine import Streams
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, TooLate
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
+from dpbandits.policies.released import Released
 from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
 from dpbandits.privacy.budgets import Budget
@@ -32,8 +33,9 @@ class Learner:
     `decide` opens a round and gives a ticket; `update(ticket, reward)` or `skip(ticket)` answers it, in
     any order, until the round is closed: at the start of a later decision, when `in_flight` rounds are
     open or by a clock (`rounds.py`). Every round counts, with or without a reward. With one round in
-    flight `select` and `update(action, reward)` do without tickets. Only the actions are safe to
-    publish: nothing else here is, and nothing else is printed. It may be used from several threads.
+    flight `select` and `update(action, reward)` do without tickets. Only the actions and what `released`
+    tells are safe to publish: nothing else here is, nor is it printed. It may be used from several
+    threads.
     """
 
     def __init__(
@@ -124,6 +126,27 @@ class Learner:
     def spent(self) -> Budget | None:
         """What the decisions so far have cost the person they cost most; see `Policy.spent`."""
         return self.policy.spent_by_person(self.problem, self._rounds.public)
+
+    def released(self) -> Released | None:
+        """What may be read: estimates with intervals, who leads and how sure that is, what was spent.
+
+        A table in print, JSON by `to_dict`. Made of released values only, so the guarantee covers it.
+        None where the policy releases nothing but decisions (its own `released` says why), as a Thompson
+        sampler that draws from raw sums.
+
+        >>> import dpbandits as dpb
+        >>> learner = dpb.LazyThompson(privacy=dpb.PureDP(1.0)).start(dpb.Arms(3))
+        >>> learner.released().mean
+        array([nan, nan, nan])
+        """
+        with self._lock:
+            self._refuse_if_unfit()
+            reading = self.policy.released(self.problem, self._public)
+            if reading is None:
+                return None
+            if reading.what == "arm":
+                reading = reading.first(arms_known(self))
+            return Released.of(reading, self.guarantee, self.rounds, self.decided, self.spent)
 
     def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:
         """Choose an action for the next person; `offered` is her context, where there is one.

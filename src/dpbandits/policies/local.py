@@ -23,6 +23,7 @@ from dpbandits.engine.streams import Seed
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.policies import messages
 from dpbandits.policies.policy import OpenBatches, Policy
+from dpbandits.policies.released import Released
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
@@ -79,6 +80,15 @@ class Server:
             self._refuse_past_the_horizon()
             state = messages.listed_state(self._public)
             return messages.pack("broadcast", self.policy, self.problem, self._rounds, public=state)
+
+    def released(self) -> Released | None:
+        """What may be read of the messages so far: estimates with intervals; see `Learner.released`."""
+        with self._lock:
+            self._refuse_if_unfit()
+            reading = self.policy.released(self.problem, self._public)
+            if reading is None:
+                return None
+            return Released.of(reading, self.guarantee, self._rounds, self._rounds, None)
 
     def receive(self, message: bytes) -> None:
         """Learn from one person's message; one that cannot be right is refused and changes nothing."""

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 from dpbandits.engine.streams import Seed, Streams
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.policies.learner import Learner
+from dpbandits.policies.released import Reading
 from dpbandits.privacy.accounting import grouped
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.calibration import reduced
@@ -59,7 +60,7 @@ class Policy(Recipe):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Methods about a run are of the recipe that is run: see the head of this file."""
         super().__init_subclass__(**kwargs)
-        for name in ("begin", "message", "plays_uniform_below"):
+        for name in ("begin", "message", "plays_uniform_below", "released"):
             if name in vars(cls):
                 setattr(cls, name, _of_the_run(vars(cls)[name]))
         if "guarantee" in vars(cls):
@@ -125,6 +126,10 @@ class Policy(Recipe):
             return grouped(one, k).within(promised)
         except NotImplied:
             return promised
+
+    def released(self, problem: Any, public: Any) -> Reading | None:
+        """What may be read (`released.py`), of `public` without its scratch; None for nothing."""
+        return None
 
     def twin(self) -> "Policy | None":
         """The same algorithm without privacy: this recipe without noise, unless a simpler one exists."""

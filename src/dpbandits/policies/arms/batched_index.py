@@ -29,6 +29,7 @@ from dpbandits.policies.arms.episodes import (
     start_turns,
     wait_in_turn,
 )
+from dpbandits.policies.released import Reading, of_last_batches, of_sums
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
@@ -148,6 +149,14 @@ class BatchedIndex(OncePerBatch):
             alpha=alpha,
         )
         return public, buffers
+
+    def released(self, problem: Arms, public: Indexed) -> Reading:
+        """The arms' means, or those of their last batches."""
+        batches, active = public.batches, ~public.away
+        if public.forgets:
+            return of_last_batches("arm", batches, public.size, active=active)
+        noise: dict[str, Any] = {"variance": batches.variance, "laplace": batches.laplace}
+        return of_sums("arm", batches.total[:, 0], public.size, **noise, active=active)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -12,6 +12,7 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -103,6 +104,11 @@ class BetaThompson(Policy):
             losses=np.ones(arms),
         )
         return public, Secret(np.zeros(arms))
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The arms' exact means."""
+        wins, losses = public.wins, public.losses
+        return of_sums("arm", 0.5 * (wins - losses), wins + losses - 2.0, 0.0)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """None."""

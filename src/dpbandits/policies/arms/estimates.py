@@ -7,12 +7,13 @@ Gaussian noise. An estimate then behaves like one of n_eff = (Σ a n)²/Σ a²n 
 noise of variance σ² Σ a² n_eff²/(Σ a n)², or m = Σ a²/max a² Laplace draws of scale max a·n_eff·b/Σ a n.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits.policies.released import Reading, of_sums
 from dpbandits.sums.batches import Batches
 
 Array = NDArray[np.float64]
@@ -62,3 +63,15 @@ def update_estimate(
         estimates.draws[arm] = moments[arm, 3] / (moments[arm, 4] * moments[arm, 4])
     else:
         estimates.variance[arm] = noise * moments[arm, 3] * (effective / moments[arm, 1]) ** 2
+
+
+def of_estimates(
+    what: str, known: Estimates, batches: Batches, plays: NDArray[np.int64], **others: Any
+) -> Reading:
+    """What may be read of them."""
+    total, variance = (
+        known.weight * (known.mean - 0.5),
+        known.variance + 2.0 * known.draws * known.tail**2,
+    )
+    laplace = batches.laplace
+    return of_sums(what, total, known.weight, variance, laplace=laplace, plays=plays, **others)

@@ -164,6 +164,9 @@ class GaussianThompson(Policy):
         """Without pre-pulls."""
         return draws_multiplier(problem.rounds_per_person or 1, 0)
 
+    def released(self, problem: Arms, public: Any) -> None:
+        """None: each decision draws from raw sums what it needs, and no estimate is ever released."""
+
     def guarantee(self, problem: Arms) -> Guarantee:
         """√(T/2)-GDP up to a declared horizon T, nothing without one."""
         budget: Budget = NonPrivate()

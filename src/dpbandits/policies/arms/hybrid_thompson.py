@@ -15,10 +15,12 @@ from dpbandits.policies.arms.tally import (
     count_closed,
     count_in_flight,
     fewest,
+    not_due,
     start_tally,
     take_due,
 )
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading, of_tree
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -119,6 +121,10 @@ class HybridThompson(Policy):
             width=6.0 * math.sqrt(8.0) / epsilon,
         )
         return public, leaves
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The arms' means."""
+        return of_tree("arm", public.tree, not_due(public.tally.closed, public.tally.due))
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

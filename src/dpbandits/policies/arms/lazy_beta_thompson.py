@@ -10,6 +10,7 @@ from dpbandits.engine import Chance
 from dpbandits.policies.arms import lazy_ucb
 from dpbandits.policies.arms.episodes import first_needed, is_known
 from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -70,6 +71,10 @@ class LazyBetaThompson(OncePerBatch):
         """Every arm's first batch open."""
         public, buffers = lazy_ucb.begin(problem, self.privacy)
         return Public(*public), buffers
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The means of the arms' last batches."""
+        return of_last_batches("arm", public.batches, public.size, active=~public.away)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

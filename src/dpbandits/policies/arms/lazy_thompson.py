@@ -19,9 +19,15 @@ from dpbandits.policies.arms.episodes import (
     open_batch,
     start_turns,
 )
-from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
+from dpbandits.policies.arms.estimates import (
+    Estimates,
+    of_estimates,
+    start_estimates,
+    update_estimate,
+)
 from dpbandits.policies.arms.schedules import default_schedule, next_length
 from dpbandits.policies.arms.tally import any_due
+from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -152,6 +158,11 @@ class LazyThompson(OncePerBatch):
     def blocks_used(self) -> int:
         """As given."""
         return self.block
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The arms' means."""
+        plays, active = public.turns.plays, ~public.away
+        return of_estimates("arm", public.estimates, public.batches, plays, active=active)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -19,6 +19,7 @@ from dpbandits.policies.arms.episodes import (
     start_turns,
 )
 from dpbandits.policies.arms.tally import any_due
+from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
@@ -143,6 +144,10 @@ class LazyUCB(OncePerBatch):
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Every arm's first batch open."""
         return begin(problem, self.privacy)
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The means of the arms' last batches."""
+        return of_last_batches("arm", public.batches, public.size, active=~public.away)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -14,6 +14,7 @@ from dpbandits.mechanisms.randomized_response import debiased, heads, response_b
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.local import LocalPolicy
+from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -176,6 +177,11 @@ class LocalUCB(LocalPolicy):
         elif not abs(answer) <= 0.5 + _REACH * scale:
             raise InvalidInput(f"expected answer within {_REACH:g} scales of a reward, got {answer:g}")
         return arm, answer
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The means of what was reported: all but ¼ of V is noise."""
+        variance = public.plays * (0.5 * public.spread**2 - 0.25)
+        return of_sums("arm", public.total, public.plays, variance, laplace=public.kind == LAPLACE)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for every message."""

@@ -109,6 +109,9 @@ class ModifiedThompson(Policy):
         k = problem.rounds_per_person or 1
         return draws_multiplier(k, k if self.prepulls is None else self.prepulls)
 
+    def released(self, problem: Arms, public: Any) -> None:
+        """None: each decision draws from raw sums what it needs, and no estimate is ever released."""
+
     def guarantee(self, problem: Arms) -> Guarantee:
         """μ-GDP as above, stated in the kind of budget that was asked for."""
         self.check(problem)

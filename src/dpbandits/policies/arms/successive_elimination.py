@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
@@ -34,6 +35,7 @@ class Public(NamedTuple):
     open: NDArray[np.int64]  # decisions closed in this epoch
     batches: Batches
     mean: NDArray[np.float64]
+    size: NDArray[np.int64]  # the decisions behind it
     failure: float  # β
     noise_scale: float  # 1/ε
     epoch_scale: float
@@ -64,6 +66,7 @@ def _close_epoch(public: Public, secret: Buffers, noise: Noise) -> None:
         arm = public.active[place]
         release_batch(public.batches, secret, arm, noise)
         public.mean[arm] = public.batches.last[arm, 0] / public.open[arm] + 0.5
+        public.size[arm] = public.open[arm]
         public.open[arm] = 0
     _eliminate(public)
     _open_epoch(public)
@@ -167,6 +170,7 @@ class SuccessiveElimination(OncePerBatch):
             open=np.zeros(arms, np.int64),
             batches=batches,
             mean=np.zeros(arms),
+            size=np.zeros(arms, np.int64),
             failure=_DEFAULT_FAILURE if problem.horizon is None else 1.0 / problem.horizon,
             noise_scale=1.0 / epsilon,
             epoch_scale=self.epoch_scale,
@@ -177,6 +181,10 @@ class SuccessiveElimination(OncePerBatch):
     def small(self) -> "SuccessiveElimination":
         """A first epoch of two or three pulls."""
         return replace(self, epoch_scale=0.001)
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The means of each arm's last epoch; those that were dropped are out of play."""
+        return of_last_batches("arm", public.batches, public.size, active=~public.dropped)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

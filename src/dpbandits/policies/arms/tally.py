@@ -12,6 +12,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits.policies.released import Reading, of_sums
+
 Integers = NDArray[np.int64]
 
 
@@ -101,3 +103,18 @@ def fewest(decisions: Integers) -> int:
         if decisions[arm] < decisions[least]:
             least = arm
     return least
+
+
+def not_due(closed: Integers, due: Due) -> Integers:
+    """The closed decisions of each arm whose rewards are released, as a learner is read.
+
+    Rounds are closed by a decision, which then releases them; but if one is in flight at a time, when it
+    is answered: that one is due.
+    """
+    return np.asarray(closed - (due.after != _OFF))
+
+
+def of_exact_means(tally: Tally, mean: NDArray[np.float64]) -> Reading:
+    """What may be read of means without noise."""
+    size = not_due(tally.closed, tally.due)
+    return of_sums("arm", (mean - 0.5) * size, size, 0.0)

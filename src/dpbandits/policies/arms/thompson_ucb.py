@@ -163,6 +163,9 @@ class ThompsonUCB(Policy):
         """√k: m of her rewards in an epoch of n ≥ m move its mean by m/n and cost φm²/(v n) ≤ φm/v."""
         return math.sqrt(problem.rounds_per_person or 1)
 
+    def released(self, problem: Arms, public: Any) -> None:
+        """None: each decision draws from raw means what it needs, and no estimate is ever released."""
+
     def guarantee(self, problem: Arms) -> Guarantee:
         """√(φ/v)-GDP for any number of rounds, stated in the kind of budget that was asked for."""
         self.check(problem)

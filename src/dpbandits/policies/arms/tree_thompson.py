@@ -14,9 +14,10 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
+from dpbandits.policies.arms.tally import Due, any_due, make_due, not_due, nothing_due, take_due
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading, of_last_batches, of_tree
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -46,6 +47,7 @@ class Public(NamedTuple):
     plays: NDArray[np.int64]  # n_a, decisions whose rewards go to the trees
     reward: NDArray[np.float64]  # r_a
     batches: Batches  # of the gap phase
+    size: NDArray[np.int64]  # decisions in the last of them
     tree: Tree
     batch_unit: float  # m·Δ̂²
     pulls_unit: float  # Γ
@@ -107,6 +109,7 @@ def _end_phase(public: Public, secret: Secret, noise: Noise) -> None:
     for arm in range(arms):
         release_batch(public.batches, secret.batches, arm, noise)
         mean = public.batches.last[arm, 0] / public.open[arm]
+        public.size[arm] = public.open[arm]
         public.open[arm] = 0
         second = max(second, min(best, mean))
         best = max(best, mean)
@@ -234,6 +237,7 @@ class TreeThompson(Policy):
             plays=np.zeros(arms, np.int64),
             reward=np.zeros(arms),
             batches=batches,
+            size=np.zeros(arms, np.int64),
             tree=tree,
             batch_unit=self._batch_unit(problem),
             pulls_unit=self.pulls_unit(problem),
@@ -244,6 +248,12 @@ class TreeThompson(Policy):
         """Phases of a few decisions, whatever the budget."""
         size = 1.0 if isinstance(self.privacy, NonPrivate) else _size(self.privacy)
         return replace(self, constant=0.006 * size)
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The arms' means; until there are trees, those of the last batch of the gap phase."""
+        if public.clock[PHASE] != THOMPSON:
+            return of_last_batches("arm", public.batches, public.size)
+        return of_tree("arm", public.tree, not_due(public.plays, public.due))
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one release of the gap phase or of one tree, for any number of rounds."""

@@ -18,9 +18,11 @@ from dpbandits.policies.arms.tally import (
     count_closed,
     count_in_flight,
     fewest,
+    not_due,
     start_tally,
     take_due,
 )
+from dpbandits.policies.released import Reading, of_tree
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -199,6 +201,10 @@ class TreeUCB(OncePerBatch):
     def batch_number(self, public: Public, slot: int) -> int:
         """A leaf is a batch."""
         return leaves_released(public.tree, slot)
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The arms' means."""
+        return of_tree("arm", public.tree, not_due(public.tally.closed, public.tally.due))
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one tree, for any number of rounds."""

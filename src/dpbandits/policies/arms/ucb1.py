@@ -15,10 +15,12 @@ from dpbandits.policies.arms.tally import (
     count_closed,
     count_in_flight,
     fewest,
+    of_exact_means,
     start_tally,
     take_due,
 )
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -101,6 +103,10 @@ class UCB1(Policy):
             score=np.zeros(arms),
         )
         return public, Secret(np.zeros(arms))
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        """The arms' exact means."""
+        return of_exact_means(public.tally, public.mean)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """None."""

@@ -26,11 +26,20 @@ from dpbandits.policies.kernel.epochs import (
 from dpbandits.policies.kernel.posterior import design
 from dpbandits.policies.kernel.projection import differences, estimate, keep, projected, whitened
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading, of_values
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+
+class Known(NamedTuple):
+    """What was estimated of each pair in the last epoch in which it was active; not used in play."""
+
+    value: Array  # (contexts, actions)
+    half: Array  # of its interval
+    coming: Array  # the same of the epoch that is open
 
 
 class Secret(NamedTuple):
@@ -56,6 +65,7 @@ class Public(NamedTuple):
     widths: Widths
     scale: float  # of the noise on Σ maps·y
     copies: bool
+    known: Known
     waiting: NDArray[np.int64]  # (1,) rounds in flight: one number, since actions are not public
     tables: Tables
 
@@ -86,8 +96,10 @@ class Public(NamedTuple):
 
 def eliminate(public: Any, released: Array) -> Array:
     """Drop the actions that cannot be the best any more; the table of those that are left."""
-    values = public.reach[0] ** 2 * estimate(public.maps, released)
-    public.active[...] = keep(public.active, values.reshape(public.active.shape), public.width)
+    values = (public.reach[0] ** 2 * estimate(public.maps, released)).reshape(public.active.shape)
+    public.known.value[public.active] = values[public.active]
+    public.known.half[public.active] = public.known.coming[public.active]
+    public.active[...] = keep(public.active, values, public.width)
     return cumulative(public.active)
 
 
@@ -119,6 +131,9 @@ def prepare_epoch(public: Any, shares: Array, noise: Any) -> None:
     spans, squares = (differences(vectors, public.active.shape[0]) for vectors in (maps, back))
     epoch, reach = int(public.epoch[0]), float(public.reach[0])
     public.width[...] = public.widths.at(epoch, length, spans, squares, reach, public.scale)
+    spans, squares = (np.einsum("wm,wm->w", vectors, vectors) for vectors in (maps, back))
+    half = public.widths.half(length, spans, squares, reach, public.scale)
+    public.known.coming[...] = half.reshape(public.active.shape)
 
 
 def longest(maps: Array) -> float:
@@ -264,6 +279,7 @@ class Capri(OncePerBatch):
             "widths": self._widths(problem),
             "scale": self._scale(problem),
             "copies": self.design == "copies",
+            "known": Known(np.zeros(shape), np.zeros(shape), np.zeros(shape)),
         }
 
     def schedule(self, problem: KernelContexts) -> int:
@@ -315,6 +331,13 @@ class Capri(OncePerBatch):
     def batch_number(self, public: Any, slot: int) -> int:
         """The epoch."""
         return int(public.epoch[0])
+
+    def released(self, problem: KernelContexts, public: Any) -> Reading:
+        """The last estimate of every pair; of one that was dropped, that of the epoch before."""
+        value, half = public.known.value, public.known.half
+        if public.epoch[0] < 2:
+            value, half = np.full((2, *value.shape), np.nan)
+        return of_values("pair", value, half, bound=problem.max_reward, active=public.active.copy())
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself; with the printed noise, what that really gives."""

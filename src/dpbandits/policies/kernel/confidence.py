@@ -8,6 +8,7 @@ import numpy as np
 from dpbandits.policies.kernel.epochs import Array, shares_of, uniform_table
 from dpbandits.policies.kernel.posterior import design
 from dpbandits.policies.kernel.projection import whitened
+from dpbandits.policies.released import Z
 from dpbandits.privacy.budgets import ApproxDP, Budget
 from dpbandits.problems.kernel_contexts import KernelContexts
 
@@ -64,6 +65,14 @@ class Widths(NamedTuple):
         bias = self.tau * self.norm * np.sqrt(squares)
         noise = noisy * scale * reach * norms * math.sqrt(2.0 * level)
         return np.asarray(self.dial * (data + bias + noise))
+
+    def half(self, length: int, spans: Array, squares: Array, reach: float, scale: float) -> Array:
+        """The half-width of an interval for a pair's own mean, at about 95 %, from the same numbers: the
+        deviation of rewards and noise, and all of the bias.
+        """
+        data = self.bound**2 * np.maximum(spans - self.tau * squares, 0.0)
+        noise = (length if self.local else 1.0) * (scale * reach) ** 2 * spans
+        return np.asarray(Z * np.sqrt(data + noise) + self.tau * self.norm * np.sqrt(squares))
 
 
 def printed_constants(

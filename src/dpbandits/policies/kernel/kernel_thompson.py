@@ -23,6 +23,7 @@ from dpbandits.policies.kernel.epochs import (
 )
 from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading, Z, of_values
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
@@ -218,6 +219,22 @@ class KernelThompson(OncePerBatch):
     def batch_number(self, public: Any, slot: int) -> int:
         """An epoch is told by its end."""
         return int(public.next_pause[0])
+
+    def released(self, problem: KernelContexts, public: Any) -> Reading:
+        """The posterior of every pair's mean, for θ ~ N(0, ‖f‖² I) beforehand, ‖f‖ the declared norm.
+
+        That takes less for granted than the prior that is played by. Errors of the features are not in
+        it, nor those of declared weights.
+        """
+        held, rows = public.posterior, public.features.rows
+        wider = 1.0 / problem.norm**2 - 1.0 / (self.prior * held.bound**2)
+        precision = held.precision + wider * np.eye(rows.shape[1])
+        solved = np.linalg.solve(precision, np.column_stack([held.evidence, rows.T]))
+        mean, half = rows @ solved[:, 0], Z * np.sqrt(np.einsum("wm,mw->w", rows, solved[:, 1:]))
+        if public.next_pause[0] == public.length[0]:  # the first epoch is open
+            mean, half = np.full((2, mean.size), np.nan)
+        shape = public.table.shape
+        return of_values("pair", mean.reshape(shape), half.reshape(shape), bound=held.bound)
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself."""

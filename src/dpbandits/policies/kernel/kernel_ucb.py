@@ -11,6 +11,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.kernel.epochs import Array
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading, Z, of_values
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -144,6 +145,14 @@ class KernelUCB(Policy):
             delay=self.delay,
         )
         return public, Secret(np.zeros(0))
+
+    def released(self, problem: KernelContexts, public: Public) -> Reading:
+        """The posterior as it is; that of a pair that was never played rests on others alike."""
+        mean, half = public.mean, Z * np.sqrt(np.maximum(public.variance, 0.0))
+        if not public.seen.any():
+            mean, half = np.full((2, mean.size), np.nan)
+        shape = -1, public.actions
+        return of_values("pair", mean.reshape(shape), half.reshape(shape), bound=public.bound)
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None."""

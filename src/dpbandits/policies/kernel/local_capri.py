@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.capri import Capri, eliminate, open_epoch, prepare_epoch
+from dpbandits.policies.kernel.capri import Capri, Known, eliminate, open_epoch, prepare_epoch
 from dpbandits.policies.kernel.confidence import Widths
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
 from dpbandits.policies.kernel.outlook import warn_if_short
@@ -36,6 +36,7 @@ class Public(NamedTuple):
     widths: Widths
     scale: float  # of the noise in each message
     copies: bool
+    known: Known
     total: Array  # the sum of the epoch's messages
     message: Array  # scratch of `report`
     step: float  # to which its numbers are rounded

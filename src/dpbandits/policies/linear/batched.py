@@ -67,8 +67,8 @@ class Batched(NamedTuple):
     moment: Array  # (d,) ũ
     mean: Array  # (d,) m
     shape: Array  # (d, d) A, for widths √(xᵀAx)
-    values: Array  # (d,) scratch
-    vectors: Array  # (d, d) scratch
+    values: Array  # (d,) scratch, or scales of the posterior
+    vectors: Array  # (d, d) scratch, or axes of the posterior
     draw: Array  # (2, d) a Thompson sample and its standard normals
     width: Array  # (2,) of confidence sets, and a bound of A
     first_batch: int

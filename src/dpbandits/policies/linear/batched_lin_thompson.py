@@ -10,6 +10,8 @@ from dpbandits.mechanisms.gram import operator_norm
 from dpbandits.policies.linear.algebra import eigen
 from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
 from dpbandits.policies.linear.choosing import any_action, most_rewarding
+from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearContexts, LinearProblem
 
 
@@ -94,6 +96,12 @@ class BatchedLinThompson(BatchedLinear):
         own = isinstance(problem, LinearContexts)
         spread = self.spread or (0.4 if own else 0.6)
         return self._begin(problem, spread, operator_norm(problem.dimension) if own else 0.0)
+
+    def released(self, problem: LinearProblem, public: Public) -> Reading:
+        """The posterior at v = 1, which has all that is known of its error."""
+        factor, known = public.vectors * public.values, bool(public.batches.released[0] > 0)
+        radius = Z / float(public.settings[0])
+        return of_ellipsoid(problem, public.mean, factor @ factor.T, radius, known=known)
 
     def small(self) -> "BatchedLinThompson":
         """Batches of two to five rounds in blocks of two and three."""

@@ -9,6 +9,8 @@ from dpbandits.mechanisms.gram import operator_norm
 from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.released import Reading
 from dpbandits.problems.linear import LinearContexts, LinearProblem
 
 
@@ -75,6 +77,11 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
         public, secret = self._begin(problem, *self._assumed(problem), operator, self.shift)
         public.width[RADIUS] = 1.0
         return public, secret
+
+    def released(self, problem: LinearProblem, public: Public) -> Reading:
+        """The confidence set."""
+        radius, known = float(public.width[RADIUS]), bool(public.batches.released[0] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
 
     def small(self) -> "BatchedLinUCB":
         """Batches of two to five rounds in blocks of two and three."""

@@ -14,8 +14,10 @@ from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
 from dpbandits.policies.linear.protection import linear_guarantee
+from dpbandits.policies.linear.reading import of_ellipsoid
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.linear.trees import RELEASED, ROUND
+from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
@@ -153,6 +155,11 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
     def batch_number(self, public: Public, slot: int) -> int:
         """A row is a batch."""
         return int(public.sums.released[0])
+
+    def released(self, problem: LinearContexts, public: Public) -> Reading:
+        """The confidence set."""
+        radius, known = float(public.width[RADIUS]), bool(public.sums.released[0] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.policies.linear.algebra import multiply, norm_bound
 from dpbandits.policies.linear.confidence import REACH
+from dpbandits.policies.linear.reading import of_ellipsoid
 from dpbandits.policies.linear.rows import FINE, grid_row
+from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearProblem
 
 Array = NDArray[np.float64]
@@ -93,3 +95,8 @@ def start_least_squares(
         settings=np.array(settings, np.float64),
     )
     return public, NoSecret()
+
+
+def of_least_squares(problem: LinearProblem, public: LeastSquares) -> Reading:
+    """θ̂, with V⁻¹ for its covariance: at least that for rewards of variance 1 and a prior N(0, I/ρ)."""
+    return of_ellipsoid(problem, public.mean, public.shape, Z, known=bool(public.round[0] > 0))

@@ -7,9 +7,10 @@ from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.policies.linear.algebra import cholesky, sample
 from dpbandits.policies.linear.choosing import most_rewarding
-from dpbandits.policies.linear.least_squares import LeastSquares, start_least_squares
+from dpbandits.policies.linear.least_squares import LeastSquares, of_least_squares, start_least_squares
 from dpbandits.policies.linear.protection import no_guarantee
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
@@ -58,6 +59,10 @@ class LinThompson(Policy):
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """V = ρI."""
         return start_least_squares(Public, problem, self.regularizer, self.spread)
+
+    def released(self, problem: LinearProblem, public: Public) -> Reading:
+        """The regression, exact."""
+        return of_least_squares(problem, public)
 
     def guarantee(self, problem: LinearProblem) -> Guarantee:
         """None."""

@@ -8,8 +8,9 @@ from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import ConfidentPolicy
-from dpbandits.policies.linear.least_squares import LeastSquares, start_least_squares
+from dpbandits.policies.linear.least_squares import LeastSquares, of_least_squares, start_least_squares
 from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
@@ -64,6 +65,10 @@ class LinUCB(ConfidentPolicy):
         sigma, size, alpha = self._assumed(problem)
         prior = size * math.sqrt(self.regularizer)
         return start_least_squares(Public, problem, self.regularizer, sigma, prior, alpha)
+
+    def released(self, problem: LinearProblem, public: Public) -> Reading:
+        """The regression, exact."""
+        return of_least_squares(problem, public)
 
     def guarantee(self, problem: LinearProblem) -> Guarantee:
         """None."""

@@ -16,8 +16,10 @@ from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.choosing import most_promising
 from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.reading import of_ellipsoid
 from dpbandits.policies.linear.rows import GRID, on_grid, shrinkage
 from dpbandits.policies.local import LocalPolicy
+from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -165,6 +167,11 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
         if numbers.shape != (size,) or not (np.abs(numbers) <= most).all():
             raise InvalidInput(f"expected a message of {size} numbers within ±{most:g}")
         return (numbers,)
+
+    def released(self, problem: LinearContexts, public: Public) -> Reading:
+        """The confidence set."""
+        radius, known = float(public.width[RADIUS]), bool(public.round[0] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for every message."""

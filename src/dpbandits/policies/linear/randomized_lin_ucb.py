@@ -1,5 +1,6 @@
 r"""Upper confidence bounds of random width on a posterior that knows about the privacy noise."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -8,6 +9,8 @@ from dpbandits.engine import Chance
 from dpbandits.policies.linear.algebra import eigen, norm_bound
 from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
 from dpbandits.policies.linear.choosing import any_action, most_promising
+from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearActions, LinearProblem
 
 
@@ -94,6 +97,15 @@ class RandomizedLinUCB(BatchedLinear):
         """Nothing known: uniform play."""
         usual = 0.8 if isinstance(problem, LinearActions) else 1.0
         return self._begin(problem, usual if self.width is None else self.width)
+
+    def released(self, problem: LinearProblem, public: Public) -> Reading:
+        """The mean m, with 2A for its covariance.
+
+        2/(2 + λ₊²/D) = 1/(1 + λ₊²/(λ₊ + 2τ²)): a prior N(0, I), rewards of variance 1, which is the most
+        that there can be, and noise of twice its variance.
+        """
+        known = bool(public.batches.released[0] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, Z * math.sqrt(2.0), known=known)
 
     def small(self) -> "RandomizedLinUCB":
         """Batches of two to five rounds in blocks of two and three."""

@@ -13,7 +13,9 @@ from dpbandits.mechanisms.gram import pair_size, pair_widths
 from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.protection import linear_guarantee
+from dpbandits.policies.linear.reading import of_ellipsoid
 from dpbandits.policies.linear.trees import (
+    RELEASED,
     OncePerLeaf,
     TreeRows,
     TreeState,
@@ -22,6 +24,7 @@ from dpbandits.policies.linear.trees import (
     leaf_waits,
     start_tree_state,
 )
+from dpbandits.policies.released import Reading, Z
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
@@ -99,6 +102,17 @@ class TreeContextual(OncePerLeaf):
 
     def _exploration(self) -> float:
         raise NotImplementedError
+
+    def released(self, problem: LinearContexts, public: Contextual) -> Reading:
+        """The regression, once the noisy matrix is positive.
+
+        Its error is Ã⁻¹ times rewards' noise, of covariance Ã about, the noise in b̃ and that in Ãμ: with
+        variances that add up to τ² for ‖μ‖ = 1 at most, the covariance is Ã⁻¹ + τ²Ã⁻².
+        """
+        tree, shape = public.tree, public.shape
+        noise = tree.variance[0] * (tree.widths[0] ** 2 + tree.widths[-1] ** 2)
+        known = bool(public.clock[RELEASED] > 0 and not np.array_equal(shape, np.eye(len(shape))))
+        return of_ellipsoid(problem, public.mean, shape + noise * (shape @ shape), Z, known=known)
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -15,6 +15,7 @@ from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof
 from dpbandits.policies.linear.confidence import RADIUS, ConfidentPolicy, estimate, radius
 from dpbandits.policies.linear.lin_ucb import LinUCB
 from dpbandits.policies.linear.protection import linear_guarantee
+from dpbandits.policies.linear.reading import of_ellipsoid
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.linear.trees import (
     RELEASED,
@@ -29,6 +30,7 @@ from dpbandits.policies.linear.trees import (
     start_tree_state,
 )
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
@@ -247,6 +249,11 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
                 "and calibration='exact' where rounds_per_person is more"
             )
         return self
+
+    def released(self, problem: LinearContexts, public: TreeState) -> Reading:
+        """The confidence set."""
+        radius, known = float(public.width[RADIUS]), bool(public.clock[RELEASED] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget, or the one that the printed noise delivers."""

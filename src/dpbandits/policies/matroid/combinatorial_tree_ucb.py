@@ -15,6 +15,7 @@ from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
+from dpbandits.policies.released import Reading, of_tree
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
@@ -158,6 +159,11 @@ class CombinatorialTreeUCB(MatroidPolicy):
             printed=printed,
         )
         return public, leaves
+
+    def released(self, problem: MatroidBases, public: Public) -> Reading:
+        """The items' means; a reward that is listed as news is not released yet."""
+        size, state = public.plays - public.news.listed, problem.matroid.state()
+        return of_tree("item", public.tree, size, matroid=state)
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""

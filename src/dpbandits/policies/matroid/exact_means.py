@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpbandits.engine import Noise
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
+from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
@@ -97,6 +98,11 @@ class ExactPolicy(MatroidPolicy):
             option=self.option(),
         )
         return public, Totals(np.zeros(items))
+
+    def released(self, problem: MatroidBases, public: ExactMeans) -> Reading:
+        """The items' exact means; a reward that is listed as news is not in them yet."""
+        size = public.plays - public.news.listed
+        return of_sums("item", (public.mean - 0.5) * size, size, 0.0, matroid=problem.matroid.state())
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """None."""

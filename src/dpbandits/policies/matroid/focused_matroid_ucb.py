@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
-from dpbandits.policies.arms.estimates import Estimates, start_estimates, update_estimate
+from dpbandits.policies.arms.estimates import (
+    Estimates,
+    of_estimates,
+    start_estimates,
+    update_estimate,
+)
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
@@ -241,6 +247,11 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
             caution=self.caution,
         )
         return public, buffers
+
+    def released(self, problem: MatroidBases, public: Public) -> Reading:
+        """The items' means; those that were never fed have none."""
+        state = problem.matroid.state()
+        return of_estimates("item", public.estimates, public.batches, public.plays, matroid=state)
 
     def small(self) -> "FocusedMatroidUCB":
         """Batches of two and blocks of three."""

@@ -13,6 +13,7 @@ from dpbandits.engine import Chance, Noise, bare
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.pending import unknown_index
+from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
@@ -154,6 +155,10 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
             noise_scale=1.0 / epsilon,
         )
         return public, buffers
+
+    def released(self, problem: MatroidBases, public: Public) -> Reading:
+        """The means of the items' last batches."""
+        return of_last_batches("item", public.batches, public.plays, matroid=problem.matroid.state())
 
     def slots(self, public: Public, action: Any) -> tuple[int, ...]:
         """Those of the items played."""
