@@ -6,9 +6,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits import Arms, Budget, GaussianDP, GaussianThompson, LocalUCB, NonPrivate, Policy
+from dpbandits import (
+    Arms,
+    Budget,
+    GaussianDP,
+    GaussianThompson,
+    LocalUCB,
+    NonPrivate,
+    Policy,
+    RandomizedLinUCB,
+)
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms import local_ucb
+from dpbandits.policies.linear import batched, randomized_lin_ucb
 from dpbandits.testing import conformance
 from epoch_greedy import EpochGreedy, Public, Secret
 
@@ -146,6 +156,22 @@ class LessNoiseWhenTold(FaultyLocal):
             return action, noise.normal(local_ucb.centred(reward), self.scale / told)
 
 
+class GuessesWhatWaits(Faulty):
+    """Right with one round at a time; with several, what waits is made up."""
+
+    class state(Public):
+        def wait(self, action: int, change: int) -> None:
+            self.open[action] += int(random.random() * 2)
+
+
+class WaitsByAction(RandomizedLinUCB):
+    """In the joint model, where the batch ends tells what somebody in flight was shown."""
+
+    class state(randomized_lin_ucb.Public):
+        def wait(self, action: int, change: int) -> None:
+            self.clock[batched.END] += change * action
+
+
 def _with(kind: type[Faulty], privacy: Budget | None = None) -> Faulty:
     return kind(privacy=privacy or GaussianDP(1.0))
 
@@ -154,6 +180,7 @@ FAULTS = [
     (_with(Undocumented), conformance.check_recipe),
     (_with(AcceptsAnything), conformance.check_budgets),
     (_with(OwnRandomness), conformance.check_three_ways),
+    (_with(GuessesWhatWaits), conformance.check_in_flight),
     (_with(Unclipped), conformance.check_rewards),
     (_with(WrongTwin, NonPrivate()), conformance.check_noise_off),
     (_with(ReadsTheHorizon), conformance.check_horizon),
@@ -163,6 +190,7 @@ FAULTS = [
     (_with(ClaimsUniform), conformance.check_beats_uniform),
     (_with(TooLittleNoise), conformance.check_replay),
     (_with(TooMuchNoise), conformance.check_replay),
+    (WaitsByAction(privacy=GaussianDP(1.0)), conformance.check_replay_in_flight),
     (CountsInSelect(privacy=GaussianDP(1.0)), conformance.check_local),
     (LessNoiseWhenTold(privacy=GaussianDP(1.0), rewards="bounded"), conformance.check_local),
 ]

@@ -1,5 +1,6 @@
 """Rounds in flight: tickets, late answers, clocks, many at once, and what survives a restart."""
 
+import dataclasses
 import math
 import threading
 from pathlib import Path
@@ -310,6 +311,88 @@ def test_the_fingerprint_names_versions_and_blas() -> None:
     found = fingerprint()
     assert found["dpbandits"] == dpb.__version__ and found["numpy"] == np.__version__
     assert found == fingerprint() and "openblas" in found["blas"].lower()
+
+
+PEOPLE = dpb.Arms(3, rounds_per_person=2)
+
+
+def test_so_many_rounds_of_a_person_are_learned_from_and_the_rest_are_decided_for() -> None:
+    it = POLICY.start(PEOPLE, seed=1)
+    for index in range(300):
+        arm = it.select(person=index % 5)
+        it.update(arm, float(arm == 2))
+    assert it.rounds == 300 and it._rounds.observed <= 10
+    with pytest.raises(InvalidInput, match="say for whom"):
+        it.select()
+    with pytest.raises(InvalidInput, match="expected person to be"):
+        it.select(person=2.5)
+
+
+def test_without_a_declaration_a_named_person_is_learned_from_once() -> None:
+    it = POLICY.start(dpb.Arms(3), seed=1)
+    for index in range(40):
+        it.update(it.select(person=None if index % 2 else "ada"), 1.0)
+    assert it._rounds.observed == 21  # nobody named is taken for a new person each time
+    assert it.guarantee.rounds_per_person is None
+
+
+def test_when_nobody_is_left_to_learn_from_the_best_known_arm_is_played() -> None:
+    """300 people teach that arm 2 pays; afterwards it is played every time, and no other is tried."""
+    it = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3, rounds_per_person=1), seed=1)
+    for person in range(300):
+        arm = it.select(person=person)
+        it.update(arm, float(arm == 2))
+    before = state_bytes(it)
+    again = []
+    for person in range(300):
+        again.append(it.select(person=person))
+        it.update(again[-1], 1.0)
+    assert set(again) == {2} and it.released().leading == (2,)  # type: ignore[union-attr]
+    assert state_bytes(it) == before
+
+
+@pytest.mark.parametrize("in_flight", [1, 6])
+def test_people_are_kept_in_saves_and_snapshots(tmp_path: Path, in_flight: int) -> None:
+    it = POLICY.start(PEOPLE, seed=1, in_flight=in_flight)
+    for index in range(40):
+        it.decide(person=index % 7)
+    other = restore(it.snapshot())
+    for index in range(60):
+        pair = [one.decide(person=index % 9) for one in (it, other)]
+        assert pair[0] == pair[1]
+    assert it.snapshot() == other.snapshot()
+    loaded = dpb.load(it.save(tmp_path / "x.dpb"))
+    assert loaded._rounds.people is not None and not loaded._rounds.people.counts(
+        loaded._rounds.people.token(3)
+    )
+
+
+class TwoInABatch(WatchedRounds):
+    """Counts her rounds, but does not look where they go."""
+
+    def _may_learn(self, person: bytes, action: Any) -> bool:
+        assert self.people is not None
+        return self.people.take(person, None)
+
+
+@pytest.mark.parametrize("rounds_per_person", [2, 4])
+@pytest.mark.parametrize(
+    ("policy", "problem"),
+    [
+        (POLICY.small(), dpb.Arms(3)),
+        (dpb.RandomizedLinUCB(privacy=dpb.GaussianDP(1.0)).small(), dpb.LinearContexts.example(None)),
+    ],
+    ids=["arms", "linear"],
+)
+def test_all_rounds_of_a_person_cost_the_budget_and_two_in_a_batch_more(
+    policy: dpb.Policy, problem: dpb.Problem, rounds_per_person: int
+) -> None:
+    declared = dataclasses.replace(problem, rounds_per_person=rounds_per_person)
+    found = replay(policy, declared, rounds=50)
+    assert found.private and found.cost >= 0.95 * found.limit, found
+    assert not replay(policy, declared, rounds=50, machine=TwoInABatch).private
+    spread = replay(policy, declared, rounds=50, in_flight=5, thorough=False)
+    assert spread.private
 
 
 class ClosesOnArrival(WatchedRounds):

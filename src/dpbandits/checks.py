@@ -25,7 +25,7 @@ def reward(value: object) -> float:
     if type(value) is not float:
         if value is None:
             value = math.nan
-        elif isinstance(value, bool | np.ndarray) and np.ndim(value) == 0:
+        elif isinstance(value, bool | np.bool_ | np.ndarray) and np.ndim(value) == 0:
             value = float(value)
         value = number("reward", value)
     if math.isnan(value):

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from dpbandits.engine.streams import Seed, Streams
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.policies.learner import Learner
@@ -107,6 +109,13 @@ class Policy(Recipe):
             return self
         suited = self.suited_to_returning()
         return replace(suited, privacy=reduced(self.privacy, suited.multiplier(problem)))
+
+    def best_known(self, problem: Any, public: Any) -> Any:
+        """The arm, public action or basis that leads by all that is released; None where none does."""
+        reading = self.released(problem, public)
+        if reading is None or reading.what not in ("arm", "item", "action") or not reading.leading:
+            return None
+        return np.array(reading.leading) if reading.what == "item" else reading.leading[0]
 
     def spent(self, public: Any) -> Budget | None:
         """What has been released so far cost the person it cost most; None for nothing yet.

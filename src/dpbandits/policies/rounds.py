@@ -10,10 +10,12 @@ Then its reward is observed, or a missing one. What arrives later is too late. W
 and no clock a round is closed as soon as it is answered: no decision can come in between. The operator
 may close all open rounds at any time that is public, such as the end of an experiment (`close_all`).
 
-**People who return.** Where people are told apart, a round is learned from when it is *closed*, if fewer
-than k of hers were and if she is in none of the batches that it would go into (`people.py`). Otherwise
-it is not observed at all: stored as missing, it would pull means to the middle. Both are functions of
-who takes part when, which is not protected, and of public values.
+**People who return.** Where people are told apart, a round is learned from when it is *closed*, if
+fewer than k of hers were and if she is in none of the batches that it would go into (`people.py`).
+Otherwise it is not observed at all: stored as missing, it would pull means to the middle. Somebody
+from whom enough was learned is given what leads by all that is released, where actions are public and
+one leads. All of this is a function of who takes part when, which is not protected, and of public
+values.
 
 **Why it costs no privacy.** (1) Which rounds are closed before decision n is a function of n and of
 public times and acts, never of what arrived. (2) `observe` changes `public` by a function of public
@@ -29,6 +31,8 @@ action is the last one.
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpbandits.engine import bare, is_local, pause_if_due, steps_of, wait, wrapped
 from dpbandits.engine.loop import compiled_for
@@ -49,6 +53,7 @@ class Round:
     kept: tuple[Any, Any]  # context and action, as little of them as `observe` reads
     began: float
     person: bytes | None = None  # who, as `People.token` has her
+    counts: bool = True  # whether it may be learned from
     answered: bool = False
     reward: Any = None
 
@@ -83,6 +88,7 @@ class Rounds:
             steps = Steps(code.decide, code.learn)
         self._decide, self._learn = steps
         self._is_local = is_local(type(public))
+        self._leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
         self._pauses = "next_pause" in public._fields
 
     @property
@@ -105,13 +111,17 @@ class Rounds:
             self._close(noise)
         if self._pauses:
             pause_if_due(self.public, self.secret, noise, self.observed)
-        chosen = self._decide(self.public, self.secret, context, noise, explore)
-        action: Any = chosen[0].copy() if type(chosen) is tuple else int(chosen)
+        action = None if person is None else self._best_known(person, noise)
+        counts = action is None
+        if counts:
+            chosen = self._decide(self.public, self.secret, context, noise, explore)
+            action = chosen[0].copy() if type(chosen) is tuple else int(chosen)
         kept = context, action
         if not self.closes_at_once:
             kept = self.problem.kept(context, action)
+        if counts and (person is not None or not self.closes_at_once):
             wait(self.public, wrapped(action), 1)
-        opened = Round(self.decided, action, kept, self.now, person)
+        opened = Round(self.decided, action, kept, self.now, person, counts)
         self.open.append(opened)
         self.decided += 1
         return opened
@@ -136,6 +146,23 @@ class Rounds:
             return True
         return self.patience is not None and self.now - self.open[0].began >= self.patience
 
+    def _best_known(self, person: bytes, noise: Any) -> Any:
+        """For somebody from whom enough was learned: what leads by all that is released, if it is known.
+
+        Exploring with her would be in vain, and nothing it asks for would ever come back.
+        """
+        assert self.people is not None
+        if self.people.counts(person):
+            return None
+        if not self._is_local:
+            self.public.release(self.secret, noise)
+        away = getattr(self.public, "away", None)
+        key = self.observed, None if away is None else away.tobytes()
+        if self._leader[0] != key:
+            self._leader = key, self.policy.best_known(self.problem, self.public)
+        leader = self._leader[1]
+        return leader.copy() if isinstance(leader, np.ndarray) else leader
+
     def _may_learn(self, person: bytes, action: Any) -> bool:
         """Whether this round of hers counts: she has few enough, and is in none of the open batches."""
         assert self.people is not None
@@ -150,7 +177,9 @@ class Rounds:
             action, reward = wrapped(action), wrapped(reward)
         if self._pauses:
             pause_if_due(self.public, self.secret, noise, self.observed)
-        if not self.closes_at_once:
+        if not oldest.counts:
+            return None
+        if oldest.person is not None or not self.closes_at_once:
             wait(self.public, action, -1)
         if oldest.person is not None and not self._may_learn(oldest.person, action):
             return None

@@ -142,8 +142,9 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
     arrays["answered"] = np.array([one.answered for one in rounds.open], np.bool_)
     if rounds.people is not None:
         arrays |= {f"people.{name}": value for name, value in rounds.people.arrays().items()}
-        tokens = b"".join(one.person or _NOBODY for one in rounds.open)
-        arrays["persons"] = np.frombuffer(tokens, np.uint8).reshape(-1, len(_NOBODY))
+        # Each with a byte that says whether her round may be learned from.
+        tokens = b"".join((one.person or _NOBODY) + bytes([one.counts]) for one in rounds.open)
+        arrays["persons"] = np.frombuffer(tokens, np.uint8).reshape(-1, len(_NOBODY) + 1)
     buffer = io.BytesIO()
     np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
     return buffer.getvalue()
@@ -166,13 +167,14 @@ def _reopen(
     for place in range(flight.began.size):
         kept = kept_context(flight, place), bare(kept_action(flight, place))
         chosen = int(flight.actions[place]) if problem.kept_features else kept[1]
-        person = None if persons is None else persons[place].tobytes()
+        person = None if persons is None else persons[place, :-1].tobytes()
         one = Round(
             number=first + place,
             action=chosen,
             kept=kept,
             began=float(flight.began[place]),
             person=None if person == _NOBODY else person,
+            counts=persons is None or bool(persons[place, -1]),
             answered=bool(answered[place]),
         )
         if one.answered:
@@ -223,7 +225,7 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
         if not (rounds.observed <= closed and answered.size <= rounds.in_flight):
             raise ValueError("its counts of rounds do not agree")
         persons = arrays.get("persons")
-        if persons is not None and persons.shape != (answered.size, len(_NOBODY)):
+        if persons is not None and persons.shape != (answered.size, len(_NOBODY) + 1):
             raise ValueError("its open rounds do not say for whom they are")
         rounds.open.extend(_reopen(problem, flight, answered, persons, closed))
     except (DPBanditsError, KeyError, TypeError, ValueError, IndexError) as error:

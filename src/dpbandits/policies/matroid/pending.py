@@ -43,7 +43,7 @@ def list_news(news: News, items: Integers) -> None:
 @register_jitable(forceinline=True)
 def take_news(news: News, place: int) -> int:
     """The item at a place of the list; it is released now."""
-    item = news.items[place]
+    item = int(news.items[place])
     news.listed[item] = 0
     return item
 
