@@ -1,6 +1,7 @@
 """The rounds of a learner as the audit drives them: everything that can be seen is written down."""
 
 import copy
+import json
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from dpbandits.engine import is_local, state_bytes, steps_of
 from dpbandits.policies import Policy
 from dpbandits.policies.people import People
-from dpbandits.policies.rounds import Rounds
+from dpbandits.policies.released import Released
+from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.problems import Problem
 
 
@@ -48,6 +50,25 @@ class WatchedRounds(Rounds):
             # What a message holds is seen, whether the server makes use of it or not.
             parts = message if isinstance(message, tuple) else (message,)
             self.seen += [b"".join(bits(part)) for part in parts]
+        return message
+
+
+class ReadRounds(WatchedRounds):
+    """The same with what may be read after each decision, for a replay that compares records too."""
+
+    def __init__(
+        self, policy: Policy, problem: Problem, public: Any, secret: Any, **options: Any
+    ) -> None:
+        super().__init__(policy, problem, public, secret, **options)
+        self._read, self._promise = policy.released, policy.guarantee(problem)
+
+    def answer(self, opened: Round, reward: Any, noise: Any) -> Any:
+        """And read the record."""
+        message = super().answer(opened, reward, noise)
+        reading = self._read(self.problem, self.public)
+        if reading is not None:
+            record = Released.of(reading, self._promise, self.closed, self.decided, None)
+            self.seen.append(json.dumps(record.to_dict(), allow_nan=False).encode())
         return message
 
 

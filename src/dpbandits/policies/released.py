@@ -185,8 +185,13 @@ def of_last_batches(what: str, batches: Batches, size: Any, **others: Any) -> Re
 
 
 def of_tree(what: str, tree: Tree, size: Any, **others: Any) -> Reading:
-    """What the prefix of each slot's tree says, of so many rounds."""
-    return of_sums(what, tree.total[:, 0], size, tree.variance, laplace=tree.laplace, **others)
+    """What the prefix of each slot's tree says, of so many rounds.
+
+    Its noise is drawn anew with every leaf, and a slot is left alone when that was low: so the interval
+    is for the lowest of n draws, √(2 ln n) deviations away, in place of one.
+    """
+    variance = tree.variance * (1.0 + 2.0 * np.log(np.maximum(size, 1)) / Z**2)
+    return of_sums(what, tree.total[:, 0], size, variance, laplace=tree.laplace, **others)
 
 
 def of_values(
