@@ -161,7 +161,8 @@ class Learner:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(1)
             opened = self._decide(context, moment, self._token(person))
-        return Ticket(_copied(opened.action), round_name(opened.number, self._key))
+        action = opened.action if type(opened.action) is int else opened.action.copy()
+        return Ticket(action, round_name(opened.number, self._key))
 
     def decide_many(
         self,
@@ -197,10 +198,9 @@ class Learner:
 
     def select(self, *offered: Any, person: Any = None) -> Any:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
-        context = self.problem.context(*offered)
+        context, rounds = self.problem.context(*offered), self._rounds
         with self._lock:
             self._refuse_if_unfit()
-            rounds = self._rounds
             if not rounds.closes_at_once:
                 self._refuse_without_tickets()
             if rounds.open:
@@ -209,7 +209,8 @@ class Learner:
                     "in_flight=… and use decide()"
                 )
             self._refuse_past_the_horizon(1)
-            return _copied(self._decide(context, 0.0, self._token(person)).action)
+            action = self._decide(context, 0.0, self._token(person)).action
+        return action if type(action) is int else action.copy()
 
     def update(self, ticket: Any, reward: Any) -> None:
         """Answer a round with the reward of its action. The first answer counts.
@@ -342,11 +343,11 @@ class Learner:
 
     def _token(self, person: Any) -> bytes | None:
         """Who she is, under a key; one round of each is learned from unless more were declared."""
-        rounds = self._rounds
         if person is None:
             if self.problem.rounds_per_person is not None:
                 raise InvalidInput("rounds_per_person is declared: say for whom, decide(…, person=…)")
             return None
+        rounds = self._rounds
         if rounds.people is None:
             rounds.people = People(1)
         return rounds.people.token(person)
@@ -407,7 +408,7 @@ class Learner:
 
     def _refuse_if_unfit(self) -> None:
         """A learner works in the process that made it, until it ends or a call is cut short."""
-        if self._process == os.getpid() and self._ended is None and self._busy is None:
+        if self._busy is None and self._ended is None and self._process == os.getpid():
             return
         if self._process != os.getpid():
             raise PrivacyError("a learner does not survive a fork: both copies would use the same noise")
@@ -419,8 +420,9 @@ class Learner:
         )
 
     def _refuse_past_the_horizon(self, decisions: int) -> None:
-        used = self._rounds.decided + self._rounds.closings
-        if self._last is not None and used + decisions > self._last:
+        if self._last is None:
+            return
+        if self._rounds.decided + self._rounds.closings + decisions > self._last:
             raise HorizonReached(
                 f"the guarantee covers {self._last:,} rounds and they are used up; "
                 "start a new learner with a longer horizon"
@@ -430,8 +432,3 @@ class Learner:
         raise RoundError(
             "several rounds may be in flight here: decide() gives a ticket, and update() takes it"
         )
-
-
-def _copied(action: Any) -> Any:
-    """What the caller sorts or renumbers must not be what is learned from."""
-    return action if type(action) is int else action.copy()

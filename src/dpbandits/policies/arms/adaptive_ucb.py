@@ -4,33 +4,21 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba.extending import register_jitable
-
-from dpbandits.engine import Chance
-from dpbandits.policies.arms.batched_index import ForgetfulIndex, Indexed, log_round, play_batch, size_of
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.episodes import arm_in_turn, is_known
+from dpbandits.policies.arms.batched_index import ForgetfulIndex, Indexed, log_round, size_of
+from dpbandits.policies.arms.episodes import is_known
 
 
 class Public(Indexed):
     """As every batched index, with `forgets` set; size is h, half of N after the first batches."""
 
-    def select(self, context: None, explore: Chance) -> int:
-        """Go on with the episode; otherwise the arm of the largest index, until it has doubled."""
-        arm = arm_in_turn(self)
-        return arm if arm >= 0 else play_batch(self, _choose(self, explore))
-
-
-@register_jitable
-def _choose(public: Public, explore: Chance) -> int:
-    log_t = log_round(public)
-    for arm in range(public.size.size):
-        public.score[arm] = -math.inf
-        if is_known(public, arm):
-            size = size_of(public, arm)
-            width = math.sqrt(public.alpha * (log_t + math.log(2.0)) / (2.0 * size))
-            public.score[arm] = public.mean[arm] + width + public.alpha * log_t / (public.epsilon * size)
-    return largest(public.score, explore)
+    def restate(self) -> None:
+        """The index of every arm that is known."""
+        log_t = log_round(self)
+        for arm in range(self.size.size):
+            if is_known(self, arm):
+                size = size_of(self, arm)
+                width = math.sqrt(self.alpha * (log_t + math.log(2.0)) / (2.0 * size))
+                self.score[arm] = self.mean[arm] + width + self.alpha * log_t / (self.epsilon * size)
 
 
 @dataclass(frozen=True, kw_only=True)

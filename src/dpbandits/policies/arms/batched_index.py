@@ -13,12 +13,14 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Noise
+from dpbandits.engine import Chance, Noise
+from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import (
     Episode,
     Turns,
     alike,
     any_full,
+    arm_in_turn,
     begin_episode,
     close_batch,
     decisions,
@@ -29,11 +31,12 @@ from dpbandits.policies.arms.episodes import (
     start_turns,
     wait_in_turn,
 )
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.released import Reading, of_last_batches, of_sums
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
@@ -58,6 +61,15 @@ class Indexed(NamedTuple):
         """Release every batch that is full, and restate its arm's mean."""
         if any_full(self):
             _close(self, secret, noise)
+
+    def select(self, context: None, explore: Chance) -> int:
+        """Go on with the episode; otherwise the arm of the largest score, for its next batch."""
+        arm = arm_in_turn(self)
+        return arm if arm >= 0 else _choose(self, explore)
+
+    def restate(self) -> None:
+        """The score of every arm that is known: each policy's own."""
+        raise NotImplementedError
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
         """Fill the arm's open batch."""
@@ -90,9 +102,13 @@ def _next_length(ratio: float, plays: int) -> int:
     return max(1, math.ceil(ratio * plays - 1e-9) - plays)
 
 
-@register_jitable(forceinline=True)
-def play_batch(public: Indexed, arm: int) -> int:
-    """Play this arm until its decisions have grown from N to ⌈ratio·N⌉."""
+@register_jitable
+def _choose(public: Indexed, explore: Chance) -> int:
+    """An arm to be played until its decisions have grown from N to ⌈ratio·N⌉."""
+    for arm in range(public.score.size):
+        public.score[arm] = -math.inf
+    public.restate()
+    arm = largest(public.score, explore)
     return begin_episode(public, arm, _next_length(public.ratio, decisions(public, arm)))
 
 
@@ -160,9 +176,7 @@ class BatchedIndex(OncePerBatch):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return Guarantee(
-            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
-        )
+        return arms_guarantee(self.privacy, problem)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,13 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
 
@@ -112,10 +113,4 @@ class BetaThompson(Policy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """None."""
-        return Guarantee(
-            budget=NonPrivate(),
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=problem.public_facts(),
-            reason="the posteriors follow exact counts of successes",
-        )
+        return no_guarantee(problem, "the posteriors follow exact counts of successes")

@@ -122,6 +122,18 @@ def draws_multiplier(rounds: int, prepulls: int) -> float:
     return rounds * math.sqrt((max(prepulls, 1) + 1.0) / (max(prepulls, rounds) + 1.0))
 
 
+def draws_guarantee(budget: Budget, problem: Arms) -> Guarantee:
+    """What the draws of so many rounds cost, up to the declared horizon."""
+    return Guarantee(
+        budget=budget,
+        unit=Unit.REWARD,
+        trust=Trust.CENTRAL,
+        horizon=problem.horizon,
+        public=(*problem.public_facts(), "the horizon"),
+        reason="Thompson sampling spends more with every round, so it needs a declared horizon",
+    )
+
+
 def draws_spent(public: Public) -> Budget | None:
     """What the draws so far cost the person they cost most: the largest sum over arms."""
     drawn = public.draws[0] - public.since
@@ -172,14 +184,7 @@ class GaussianThompson(Policy):
         budget: Budget = NonPrivate()
         if problem.horizon is not None:
             budget = GaussianDP(draws_cost(problem.arms, problem.horizon, 0, 1.0))
-        return Guarantee(
-            budget=budget,
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            horizon=problem.horizon,
-            public=(*problem.public_facts(), "the horizon"),
-            reason="Thompson sampling spends more with every round, so it needs a declared horizon",
-        )
+        return draws_guarantee(budget, problem)
 
     def spent(self, public: Public) -> Budget | None:
         """What the draws so far really cost."""

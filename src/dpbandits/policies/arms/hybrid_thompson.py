@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.tally import (
     Tally,
@@ -22,7 +23,7 @@ from dpbandits.policies.arms.tally import (
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_tree
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree
 
@@ -128,6 +129,4 @@ class HybridThompson(Policy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return Guarantee(
-            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
-        )
+        return arms_guarantee(self.privacy, problem)

@@ -12,6 +12,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import kl_upper_from, negative_entropy
+from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.arms.tally import (
     Tally,
     any_due,
@@ -25,7 +26,7 @@ from dpbandits.policies.arms.tally import (
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
 # Indices this near each other are computed, not compared by their divergences: they may be ties.
@@ -157,10 +158,4 @@ class KLUCB(Policy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """None, with the reason."""
-        return Guarantee(
-            budget=NonPrivate(),
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=problem.public_facts(),
-            reason="KL-UCB decides on exact sums of rewards",
-        )
+        return no_guarantee(problem, "KL-UCB decides on exact sums of rewards")

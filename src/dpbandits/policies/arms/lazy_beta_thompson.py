@@ -9,11 +9,12 @@ from numba.extending import register_jitable
 from dpbandits.engine import Chance
 from dpbandits.policies.arms import lazy_ucb
 from dpbandits.policies.arms.episodes import first_needed, is_known
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
 
@@ -78,6 +79,4 @@ class LazyBetaThompson(OncePerBatch):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return Guarantee(
-            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
-        )
+        return arms_guarantee(self.privacy, problem)

@@ -18,12 +18,13 @@ from dpbandits.policies.arms.episodes import (
     open_batch,
     start_turns,
 )
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.tally import any_due
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
@@ -151,6 +152,4 @@ class LazyUCB(OncePerBatch):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return Guarantee(
-            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
-        )
+        return arms_guarantee(self.privacy, problem)

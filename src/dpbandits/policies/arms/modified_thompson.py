@@ -11,12 +11,13 @@ from dpbandits.policies.arms.gaussian_thompson import (
     Public,
     begin,
     draws_cost,
+    draws_guarantee,
     draws_multiplier,
     draws_spent,
 )
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ROUNDING, Budget, GaussianDP, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
 
@@ -126,14 +127,7 @@ class ModifiedThompson(Policy):
                         f"{mu:.4g}-GDP, more than {self.privacy} allows; leave one of them out"
                     )
             budget = GaussianDP(mu).within(self.privacy)
-        return Guarantee(
-            budget=budget,
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            horizon=problem.horizon,
-            public=(*problem.public_facts(), "the horizon"),
-            reason="Thompson sampling spends more with every round, so it needs a declared horizon",
-        )
+        return draws_guarantee(budget, problem)
 
     def spent(self, public: Public) -> Budget | None:
         """What the draws so far really cost."""

@@ -34,11 +34,12 @@ from dpbandits.policies.arms.estimates import (
     start_estimates,
     update_estimate,
 )
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.schedules import default_schedule, next_length
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
@@ -257,6 +258,4 @@ class NoiseAwareIMED(OncePerBatch):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return Guarantee(
-            budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL, public=problem.public_facts()
-        )
+        return arms_guarantee(self.privacy, problem)

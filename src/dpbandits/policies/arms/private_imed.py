@@ -4,44 +4,31 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba.extending import register_jitable
-
-from dpbandits.engine import Chance
 from dpbandits.policies.arms.batched_index import (
     CumulativeIndex,
     Indexed,
-    play_batch,
     size_of,
     unit_interval,
 )
-from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import private_kl
-from dpbandits.policies.arms.episodes import arm_in_turn, is_known
+from dpbandits.policies.arms.episodes import is_known
 
 
 class Public(Indexed):
     """As every batched index; nothing is forgotten, so size is N. The score is minus the index."""
 
-    def select(self, context: None, explore: Chance) -> int:
-        """Go on with the episode; otherwise the arm of the smallest index, for its next batch."""
-        arm = arm_in_turn(self)
-        return arm if arm >= 0 else play_batch(self, _choose(self, explore))
-
-
-@register_jitable
-def _choose(public: Public, explore: Chance) -> int:
-    best = 0.0
-    for arm in range(public.size.size):
-        if is_known(public, arm):
-            best = max(best, unit_interval(public.mean[arm]))
-    for arm in range(public.size.size):
-        public.score[arm] = -math.inf
-        if is_known(public, arm):
-            mean, size = unit_interval(public.mean[arm]), size_of(public, arm)
-            # Against 1 the evidence is ε·n·(1 − x): means equal to rounding must count as equal.
-            evidence = size * private_kl(mean, best, public.epsilon) if mean < best - 1e-9 else 0.0
-            public.score[arm] = -evidence - math.log(size)
-    return largest(public.score, explore)
+    def restate(self) -> None:
+        """The index of every arm that is known."""
+        best = 0.0
+        for arm in range(self.size.size):
+            if is_known(self, arm):
+                best = max(best, unit_interval(self.mean[arm]))
+        for arm in range(self.size.size):
+            if is_known(self, arm):
+                mean, size = unit_interval(self.mean[arm]), size_of(self, arm)
+                # Against 1 the evidence is ε·n·(1 − x): means equal to rounding must count as equal.
+                evidence = size * private_kl(mean, best, self.epsilon) if mean < best - 1e-9 else 0.0
+                self.score[arm] = -evidence - math.log(size)
 
 
 @dataclass(frozen=True, kw_only=True)

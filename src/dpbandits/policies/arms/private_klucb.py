@@ -1,43 +1,29 @@
 r"""DP-KLUCB: KL-UCB on cumulative batches, by a divergence that knows the noise (Azize et al. 2025)."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numba.extending import register_jitable
-
-from dpbandits.engine import Chance
 from dpbandits.policies.arms.batched_index import (
     CumulativeIndex,
     Indexed,
     log_round,
-    play_batch,
     size_of,
     unit_interval,
 )
-from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import private_kl_upper
-from dpbandits.policies.arms.episodes import arm_in_turn, is_known
+from dpbandits.policies.arms.episodes import is_known
 
 
 class Public(Indexed):
     """As every batched index; nothing is forgotten, so size is N."""
 
-    def select(self, context: None, explore: Chance) -> int:
-        """Go on with the episode; otherwise the arm of the largest index, for its next batch."""
-        arm = arm_in_turn(self)
-        return arm if arm >= 0 else play_batch(self, _choose(self, explore))
-
-
-@register_jitable
-def _choose(public: Public, explore: Chance) -> int:
-    log_t = log_round(public)
-    for arm in range(public.size.size):
-        public.score[arm] = -math.inf
-        if is_known(public, arm):
-            level = public.alpha * log_t / size_of(public, arm)
-            public.score[arm] = private_kl_upper(unit_interval(public.mean[arm]), level, public.epsilon)
-    return largest(public.score, explore)
+    def restate(self) -> None:
+        """The index of every arm that is known."""
+        log_t = log_round(self)
+        for arm in range(self.size.size):
+            if is_known(self, arm):
+                level = self.alpha * log_t / size_of(self, arm)
+                self.score[arm] = private_kl_upper(unit_interval(self.mean[arm]), level, self.epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
@@ -189,9 +190,4 @@ class SuccessiveElimination(OncePerBatch):
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""
         self.check(problem)
-        return Guarantee(
-            budget=self.privacy,
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=(*problem.public_facts(), "the horizon"),
-        )
+        return arms_guarantee(self.privacy, problem, horizon=True)

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.tally import fewest
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, GaussianDP, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
 _UNLIMITED = 2**62
@@ -173,9 +174,4 @@ class ThompsonUCB(Policy):
         if not isinstance(budget, NonPrivate):
             draws, variance = self.scales(problem)
             budget = GaussianDP(math.sqrt(draws / variance)).within(budget)
-        return Guarantee(
-            budget=budget,
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=(*problem.public_facts(), "the horizon"),
-        )
+        return arms_guarantee(budget, problem, horizon=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.errors import InvalidInput
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tally import Due, any_due, make_due, not_due, nothing_due, take_due
@@ -19,7 +20,7 @@ from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_last_batches, of_tree
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree, tree_levels
@@ -259,11 +260,10 @@ class TreeThompson(Policy):
         """The budget of one release of the gap phase or of one tree, for any number of rounds."""
         self.check(problem)
         tight = self.split == "tight"
-        return Guarantee(
-            budget=self.privacy if tight else self.per_release(problem).within(self.privacy),
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=(*problem.public_facts(), "the horizon"),
+        return arms_guarantee(
+            self.privacy if tight else self.per_release(problem).within(self.privacy),
+            problem,
+            horizon=True,
         )
 
     def plays_uniform_below(self, problem: Arms) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tally import (
     Tally,
@@ -25,7 +26,7 @@ from dpbandits.policies.arms.tally import (
 from dpbandits.policies.released import Reading, of_tree
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.binary_tree import (
     Leaves,
@@ -210,11 +211,8 @@ class TreeUCB(OncePerBatch):
         """The budget of one tree, for any number of rounds."""
         self.check(problem)
         tight = self.split == "tight"
-        return Guarantee(
-            budget=self.privacy if tight else self.per_tree(problem).within(self.privacy),
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=(*problem.public_facts(), "the horizon"),
+        return arms_guarantee(
+            self.privacy if tight else self.per_tree(problem).within(self.privacy), problem, horizon=True
         )
 
     def plays_uniform_below(self, problem: Arms) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.arms.tally import (
     Tally,
     any_due,
@@ -22,7 +23,7 @@ from dpbandits.policies.arms.tally import (
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
 
@@ -110,10 +111,4 @@ class UCB1(Policy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """None."""
-        return Guarantee(
-            budget=NonPrivate(),
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=problem.public_facts(),
-            reason="UCB1 decides on exact means",
-        )
+        return no_guarantee(problem, "UCB1 decides on exact means")

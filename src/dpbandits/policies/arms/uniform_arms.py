@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
 
@@ -67,10 +68,4 @@ class UniformArms(Policy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """None is needed."""
-        return Guarantee(
-            budget=NonPrivate(),
-            unit=Unit.REWARD,
-            trust=Trust.CENTRAL,
-            public=problem.public_facts(),
-            reason="it reads no rewards, so there is nothing to protect",
-        )
+        return no_guarantee(problem, "it reads no rewards, so there is nothing to protect")

@@ -99,13 +99,14 @@ def renew(public: Any, table: Array, weights: Array) -> None:
     tables.size[0] = count
 
 
-def promise(budget: Budget, trust: str, problem: KernelContexts) -> Guarantee:
+def promise(budget: Budget, trust: str, problem: KernelContexts, reason: str = "") -> Guarantee:
     """The budget itself, for one person's context and reward, for any number of rounds."""
     return Guarantee(
         budget=budget,
         unit=Unit.ROUND,
         trust=Trust[trust.upper()],
         public=problem.public_facts(),
+        reason=reason,
     )
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.kernel.epochs import Array
+from dpbandits.policies.kernel.epochs import Array, promise
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, Z, of_values
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
@@ -156,10 +156,4 @@ class KernelUCB(Policy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None."""
-        return Guarantee(
-            budget=NonPrivate(),
-            unit=Unit.ROUND,
-            trust=Trust.JOINT,
-            public=problem.public_facts(),
-            reason="it decides by raw contexts and rewards",
-        )
+        return promise(NonPrivate(), "joint", problem, "it decides by raw contexts and rewards")

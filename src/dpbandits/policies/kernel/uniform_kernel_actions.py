@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.policies.kernel.epochs import promise
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import KernelContexts
 
 
@@ -62,10 +63,6 @@ class UniformKernelActions(Policy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None is needed."""
-        return Guarantee(
-            budget=NonPrivate(),
-            unit=Unit.ROUND,
-            trust=Trust.JOINT,
-            public=problem.public_facts(),
-            reason="it reads no rewards, so there is nothing to protect",
+        return promise(
+            NonPrivate(), "joint", problem, "it reads no rewards, so there is nothing to protect"
         )
