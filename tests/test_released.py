@@ -272,7 +272,7 @@ def test_sure_is_not_too_sure() -> None:
 
 
 def test_sure_by_hand() -> None:
-    reading = of_values("action", np.array([1.0, 0.0]), np.full(2, 1.96 / math.sqrt(2.0)))
+    reading = of_values("action", np.array([1.0, 0.0]), np.full(2, 1.96 / 2.0))
     assert reading.leading == (0,)
     assert reading.sure == pytest.approx(0.8413, abs=1e-3)  # Φ(1)
     unknown = of_sums("arm", np.array([4.0, 0.0]), np.array([10, 0]), 0.0)
