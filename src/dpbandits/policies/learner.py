@@ -22,6 +22,7 @@ from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
+from dpbandits.problems.arms import COMING_AND_GOING
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
@@ -56,6 +57,10 @@ class Learner:
         checks.integer(least=1, in_flight=in_flight)
         if patience is not None:
             checks.positive(patience=patience)
+            if in_flight == 1:
+                raise InvalidInput(
+                    "patience is for several rounds in flight: say how many at most, in_flight=10_000"
+                )
         self.policy, self.problem = policy, problem
         self._guarantee = policy.guarantee(problem)
         self._changes: list[Change] = []
@@ -91,8 +96,8 @@ class Learner:
         if not self._changes:
             return self._guarantee
         times = f"{len(self._changes)} change{'s'[: len(self._changes) != 1]}"
-        fact = f"which arms were added, retired and revived when ({times})"
-        return replace(self._guarantee, public=(*self._guarantee.public, fact))
+        facts = [fact for fact in self._guarantee.public if fact != COMING_AND_GOING]
+        return replace(self._guarantee, public=(*facts, f"{COMING_AND_GOING} ({times})"))
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -187,6 +192,11 @@ class Learner:
         named = [None] * len(given) if persons is None else list(persons)
         if len(named) != len(given):
             raise InvalidInput(f"expected {len(given)} persons, one for each decision, got {len(named)}")
+        if len(given) > self._rounds.in_flight:
+            raise InvalidInput(
+                f"{len(given):,} decisions at once would close rounds of their own before any answer: "
+                f"start with in_flight={len(given)} or more, not {self._rounds.in_flight}"
+            )
         with self._lock:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(len(given))
@@ -242,8 +252,13 @@ class Learner:
                 except TooLate:
                     continue
                 if opened.number in given:
-                    raise RoundError(f"round {name!r} is answered twice: the first reward counts")
-                given[opened.number] = opened, self._reward(opened, reward)
+                    raise RoundError(f"round {opened.number} is answered twice: the first reward counts")
+                try:
+                    given[opened.number] = opened, self._reward(opened, reward)
+                except InvalidInput as error:
+                    raise InvalidInput(
+                        f"of round {opened.number}, number {index} here: {error}"
+                    ) from None
                 in_time[index] = True
             self._busy = "update_many"
             for opened, value in given.values():
@@ -252,7 +267,11 @@ class Learner:
         return in_time
 
     def skip(self, ticket: Any = None) -> None:
-        """Answer a round without a usable reward; where one round is in flight, that one."""
+        """Answer a round without a usable reward; where one round is in flight, that one.
+
+        That is *unknown*, not *no*: it counts as ½ for arms and items, and as nothing where people bring
+        features. No click is an answer: `update(ticket, 0.0)`.
+        """
         with self._lock:
             self._refuse_if_unfit()
             opened = self._find(ticket)
@@ -263,8 +282,9 @@ class Learner:
     def close(self) -> None:
         """Close all rounds in flight, answered or not, and release what is due: for the end of a test.
 
-        When it is called must not depend on what was answered: at a time fixed beforehand, say. It
-        releases like a decision, and counts as one where a horizon is declared.
+        Batches that are not full stay open, so not all rounds need be behind what `released` tells. When
+        it is called must not depend on what was answered: at a time fixed beforehand, say. It releases
+        like a decision, and counts as one where the guarantee ends at a horizon.
         """
         with self._lock:
             self._refuse_if_unfit()
@@ -377,7 +397,10 @@ class Learner:
         if number >= rounds.decided:
             raise RoundError(f"round {number} is not decided yet: its ticket is from another time")
         if number < rounds.closed:
-            raise TooLate(f"round {number} is closed: its reward came too late to be learned from")
+            limit = f"{rounds.in_flight:,} rounds"
+            if rounds.patience is not None:
+                limit += f" or {rounds.patience:g} seconds"
+            raise TooLate(f"round {number} is closed: it stays open for {limit}, and is too late now")
         opened = rounds.open[number - rounds.closed]
         if opened.answered:
             raise RoundError(f"round {number} was answered already: the first reward counts")
