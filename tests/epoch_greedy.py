@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Policy, Trust, Unit
 from dpbandits.engine import Chance, Noise
+from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.arms import centred
 
@@ -72,6 +73,10 @@ class EpochGreedy(Policy):
         scale = gaussian_scale(1.0, self.privacy)
         public = Public(np.zeros(1, np.int64), first, *counts, np.zeros(arms), scale)
         return public, Secret(np.zeros(arms))
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        epochs = np.log2(public.next_pause[0] / 12)
+        return of_sums("arm", public.released, public.seen, epochs * public.scale**2)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         return Guarantee(budget=self.privacy, unit=Unit.REWARD, trust=Trust.CENTRAL)

@@ -19,6 +19,7 @@ from dpbandits import (
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.arms import local_ucb
 from dpbandits.policies.linear import batched, randomized_lin_ucb
+from dpbandits.policies.released import Reading, of_sums
 from dpbandits.testing import conformance
 from epoch_greedy import EpochGreedy, Public, Secret
 
@@ -164,6 +165,21 @@ class GuessesWhatWaits(Faulty):
             self.open[action] += int(random.random() * 2)
 
 
+_HELD: list[Secret] = []
+
+
+class TellsTheSecret(Faulty):
+    """Shows raw sums, kept where nobody looks for them."""
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        public, secret = super().begin(problem)
+        _HELD[:] = [secret]
+        return public, secret
+
+    def released(self, problem: Arms, public: Public) -> Reading:
+        return of_sums("arm", _HELD[0].buffer, public.seen, 0.0)
+
+
 class WaitsByAction(RandomizedLinUCB):
     """In the joint model, where the batch ends tells what somebody in flight was shown."""
 
@@ -192,5 +208,6 @@ FAULTS = [
     (_with(TooMuchNoise), conformance.check_replay),
     (WaitsByAction(privacy=GaussianDP(1.0)), conformance.check_replay_in_flight),
     (CountsInSelect(privacy=GaussianDP(1.0)), conformance.check_local),
+    (_with(TellsTheSecret), conformance.check_released),
     (LessNoiseWhenTold(privacy=GaussianDP(1.0), rewards="bounded"), conformance.check_local),
 ]

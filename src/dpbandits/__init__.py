@@ -3,7 +3,17 @@
 from dpbandits import errors
 from dpbandits.environments import *
 from dpbandits.environments import __all__ as _environments
-from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, Ticket, Tickets, load
+from dpbandits.policies import (
+    Learner,
+    LocalPolicy,
+    Person,
+    Policy,
+    Released,
+    Server,
+    Ticket,
+    Tickets,
+    load,
+)
 from dpbandits.policies.arms import *
 from dpbandits.policies.arms import __all__ as _arms
 from dpbandits.policies.kernel import *
@@ -44,6 +54,7 @@ __all__ = sorted(
         "Policy",
         "PureDP",
         "Recommendation",
+        "Released",
         "RenyiDP",
         "Server",
         "Ticket",

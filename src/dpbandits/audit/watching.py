@@ -1,7 +1,6 @@
 """The rounds of a learner as the audit drives them: everything that can be seen is written down."""
 
 import copy
-import json
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import numpy as np
 from dpbandits.engine import is_local, state_bytes, steps_of
 from dpbandits.policies import Policy
 from dpbandits.policies.people import People
-from dpbandits.policies.released import Released
 from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.problems import Problem
 
@@ -60,15 +58,13 @@ class ReadRounds(WatchedRounds):
         self, policy: Policy, problem: Problem, public: Any, secret: Any, **options: Any
     ) -> None:
         super().__init__(policy, problem, public, secret, **options)
-        self._read, self._promise = policy.released, policy.guarantee(problem)
+        self._read = policy.released
 
     def answer(self, opened: Round, reward: Any, noise: Any) -> Any:
         """And read the record."""
         message = super().answer(opened, reward, noise)
         reading = self._read(self.problem, self.public)
-        if reading is not None:
-            record = Released.of(reading, self._promise, self.closed, self.decided, None)
-            self.seen.append(json.dumps(record.to_dict(), allow_nan=False).encode())
+        self.seen += [] if reading is None else state_bytes(vars(reading).values())
         return message
 
 

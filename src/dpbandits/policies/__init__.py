@@ -7,6 +7,7 @@ from dpbandits.policies import arms, kernel, linear, matroid
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.local import LocalPolicy, Person, Server
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.released import Released
 from dpbandits.policies.saving import load
 from dpbandits.policies.tickets import Ticket, Tickets
 
@@ -16,6 +17,7 @@ __all__ = [
     "LocalPolicy",
     "Person",
     "Policy",
+    "Released",
     "Server",
     "Ticket",
     "Tickets",

@@ -15,9 +15,12 @@ n rounds has a mean x (brought back into [0, 1]) and noise of deviation s, they 
     c ± √(1.96² p(1 − p)/(n + 4) + z² s²),   c = (xn + 2)/(n + 4),   z = 1.96, or 2.12 for Laplace noise,
 
 p being c moved towards ½ by s. They are about rewards as they are stored, where a missing one counts ½,
-and, where batches are forgotten, about the last. Adaptive play pulls means down a little, those of arms
-that were unlucky early and then left alone most; and intervals are for one look, not for the best of
-many.
+and, where batches are forgotten, about the last. Adaptive play leaves alone what looks bad, so that the
+means of what is seldom played are rather too low than too high. Intervals, and `sure`, are for one look,
+not for the best of many.
+
+**How sure.** What leads is best with probability 1 − Σ_j P[j is ahead of it] at least, for errors that
+are Gaussian (or as heavy in the tails as Laplace noise); 0 while nothing is known of some j.
 
 **The last bits.** All numbers are rounded to about 2⁻¹² of their noise (`mechanisms/rounding.py`), and
 ends, leader and `sure` are made of what was rounded.
@@ -183,7 +186,7 @@ def of_sums(
     )
     deviation = np.hypot(sampling, noise)
     if matroid is None:
-        return replace(reading, **_leader(reading, mean, deviation, laplace))
+        return replace(reading, **_leader(reading, mean, deviation, np.hypot, laplace))
     return replace(reading, **_basis(inside, deviation, laplace, matroid))
 
 
@@ -213,10 +216,13 @@ def of_values(
     reading = Reading(what=what, mean=inside, low=low, high=high, active=active)
     if what == "parameter":
         return reading
-    return replace(reading, **_leader(reading, mean, half / Z, laplace=False))
+    # Their errors may be opposite: the deviation of a difference is at most the sum.
+    return replace(reading, **_leader(reading, mean, half / Z, np.add, laplace=False))
 
 
-def _leader(reading: Reading, mean: Array, deviation: Array, laplace: bool) -> dict[str, Any]:
+def _leader(
+    reading: Reading, mean: Array, deviation: Array, together: np.ufunc, laplace: bool
+) -> dict[str, Any]:
     """The largest mean of each row; of a single row also how sure that is."""
     known = np.isfinite(mean)
     active = np.ones(mean.shape, np.bool_) if reading.active is None else reading.active
@@ -227,7 +233,7 @@ def _leader(reading: Reading, mean: Array, deviation: Array, laplace: bool) -> d
         return {"leading": tuple(best.tolist())}
     others = active & (np.arange(mean.size) != best)
     gap = reading.mean[best] - reading.mean[others]
-    doubt = _overtakes(gap, np.hypot(deviation[best], deviation[others]), laplace)
+    doubt = _overtakes(gap, together(deviation[best], deviation[others]), laplace)
     return {"leading": (int(best),), "sure": max(0.0, 1.0 - float(np.sum(doubt)))}
 
 

@@ -6,6 +6,7 @@ play passes it with probability below 10⁻⁶ (one-sided normal test on indepen
 
 import dataclasses
 import inspect
+import json
 import math
 import tempfile
 from collections.abc import Callable
@@ -17,7 +18,8 @@ import numpy as np
 
 from dpbandits.audit import replay, report_cost
 from dpbandits.audit.replay import limit_of
-from dpbandits.engine import bare
+from dpbandits.audit.watching import ReadRounds
+from dpbandits.engine import bare, leaves
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.environments import Environment
 from dpbandits.errors import (
@@ -251,6 +253,37 @@ def check_memory(policy: Policy, world: Environment) -> None:
     require(state_size(learner) <= before, policy, "memory must not grow with the rounds")
 
 
+def check_released(policy: Policy, world: Environment) -> None:
+    """What may be read is made of public values alone, and equal on neighbouring streams."""
+    small, seed = policy.small(), run_seed(10, 0)
+    learner = small.rehearse(world.problem(ROUNDS), seed=seed)
+    if learner.released() is None:
+        return
+    drive(learner, world, seed, ROUNDS)
+    before, told = state_bytes(learner), _record(learner)
+    require(state_bytes(learner) == before, policy, "reading must change nothing")
+    for _, value in leaves(learner._secret):
+        if isinstance(value, np.ndarray):
+            value[...] = 3
+    require(_record(learner) == told, policy, "the record must not depend on the secret")
+    kind = type(world.problem(ROUNDS))
+    problem = kind.example(kind.replay_rounds)
+    options: dict[str, Any] = {"in_flight": 7, "machine": ReadRounds}
+    if small.guarantee(problem).is_private:
+        found = replay(small, problem, rounds=kind.replay_rounds, thorough=False, **options)
+        require(found.private, policy, f"with its record: {found}")
+
+
+def _record(learner: Learner) -> str:
+    record = learner.released()
+    assert record is not None
+    known, policy = np.isfinite(record.mean), learner.policy
+    between = (record.low <= record.mean) & (record.mean <= record.high)
+    require(bool((between | ~known).all()), policy, "a mean must lie within its interval")
+    require(bool(known.any()), policy, f"something must be known after {ROUNDS} rounds")
+    return f"{record}{json.dumps(record.to_dict(), allow_nan=False)}"
+
+
 def check_beats_uniform(policy: Policy, world: Environment) -> None:
     """Better than uniform play at 10⁻⁶, or no different where the policy says so."""
     rounds, runs = 20_000, 10
@@ -332,6 +365,7 @@ CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (
     check_replay,
     check_replay_in_flight,
     check_local,
+    check_released,
     check_beats_uniform,
 )
 

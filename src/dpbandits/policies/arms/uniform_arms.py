@@ -66,9 +66,6 @@ class UniformArms(Policy):
         """At every horizon."""
         return 2**62
 
-    def released(self, problem: Arms, public: Any) -> None:
-        """None: it learns nothing."""
-
     def guarantee(self, problem: Arms) -> Guarantee:
         """None is needed."""
         return no_guarantee(problem, "it reads no rewards, so there is nothing to protect")

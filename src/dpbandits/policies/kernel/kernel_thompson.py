@@ -230,7 +230,8 @@ class KernelThompson(OncePerBatch):
         wider = 1.0 / problem.norm**2 - 1.0 / (self.prior * held.bound**2)
         precision = held.precision + wider * np.eye(rows.shape[1])
         solved = np.linalg.solve(precision, np.column_stack([held.evidence, rows.T]))
-        mean, half = rows @ solved[:, 0], Z * np.sqrt(np.einsum("wm,mw->w", rows, solved[:, 1:]))
+        mean, variance = rows @ solved[:, 0], np.einsum("wm,mw->w", rows, solved[:, 1:])
+        half = Z * np.sqrt(np.maximum(variance, 0.0))
         if public.next_pause[0] == public.length[0]:  # the first epoch is open
             mean, half = np.full((2, mean.size), np.nan)
         shape = public.table.shape
