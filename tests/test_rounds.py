@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 import dpbandits as dpb
 from dpbandits.audit import replay
 from dpbandits.audit.watching import WatchedRounds
+from dpbandits.engine import bare, wrapped
 from dpbandits.errors import HorizonReached, InvalidInput, RoundError, SaveFileError, TooLate
+from dpbandits.policies import policy_kinds
 from dpbandits.policies.rounds import Round
 from dpbandits.policies.saving import fingerprint, restore
-from dpbandits.testing.driving import state_bytes
+from dpbandits.testing import example_environment, example_policies
+from dpbandits.testing.driving import arguments, state_bytes
 
 POLICY = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0), first_batch=3, block=4)
 FILMS = dpb.MatroidBases(dpb.UniformMatroid(6, 2))
@@ -319,6 +322,50 @@ def test_the_fingerprint_names_versions_and_blas() -> None:
 
 
 PEOPLE = dpb.Arms(3, rounds_per_person=2)
+
+
+@pytest.mark.parametrize("declared", [None, 1])
+def test_nothing_is_drawn_twice_for_somebody_from_whom_enough_was_learned(declared: int | None) -> None:
+    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=2)
+    problem = dpb.Arms(2, horizon=60, rounds_per_person=declared)
+    it = policy.start(problem, seed=1)
+    for index in range(60):
+        it.update(it.select(person=min(index, 10)), 1.0)
+    assert it.spent is not None and it.spent.implies(dpb.GaussianDP).mu <= 1.0 + 1e-9
+    if declared:
+        assert replay(policy, problem, rounds=60, thorough=False).private
+
+
+def test_a_save_cut_short_ends_the_learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    it, move = learner(), Path.replace
+
+    def interrupt(self: Path, target: Path) -> Path:
+        move(self, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        it.save(tmp_path / "x.dpb")
+    with pytest.raises(RoundError, match=r"an earlier save\(\) was cut short"):
+        it.decide()
+
+
+@pytest.mark.parametrize("kind", policy_kinds().values(), ids=lambda kind: kind.__name__)
+def test_a_record_does_not_tell_whether_the_last_person_has_answered(kind: type[dpb.Policy]) -> None:
+    policy = example_policies(kind)[0].small()
+    world = example_environment(kind.problem_kind)
+    state, chance = world.world(), np.random.default_rng(1)
+    it = policy.rehearse(world.problem(100), seed=1)
+    for _ in range(30):
+        context = state.offer(chance)
+        ticket = it.decide(*arguments(context))
+        before = it.released()
+        it.update(ticket, bare(state.pay(context, wrapped(ticket.action), chance)))
+        after = it.released()
+        assert (before is None) == (after is None)
+        local = isinstance(policy, dpb.LocalPolicy)  # whose server is told by a message
+        if before is not None and after is not None and it.guarantee.is_private and not local:
+            assert before.to_dict() == after.to_dict()
 
 
 def test_so_many_rounds_of_a_person_are_learned_from_and_the_rest_are_decided_for() -> None:

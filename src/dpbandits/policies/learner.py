@@ -151,7 +151,9 @@ class Learner:
                 return None
             if reading.what == "arm":
                 reading = reading.first(arms_known(self))
-            return Released.of(reading, self.guarantee, self.rounds, self.decided, self.spent)
+            # Not `self.rounds`: one at a time, that tells whether the last person has answered.
+            closed = self._rounds.closed_then
+            return Released.of(reading, self.guarantee, closed, self.decided, self.spent)
 
     def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:
         """Choose an action for the next person; `offered` is her context, where there is one.
@@ -204,7 +206,7 @@ class Learner:
             pairs = zip(given, tokens, strict=True)
             opened = [self._decide(context, moment, token) for context, token in pairs]
         names = tuple(round_name(one.number, self._key) for one in opened)
-        return Tickets(np.array([one.action for one in opened]), names)
+        return Tickets(_stacked([one.action for one in opened]), names)
 
     def select(self, *offered: Any, person: Any = None) -> Any:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
@@ -326,8 +328,14 @@ class Learner:
 
         with self._lock:
             self._refuse_if_unfit()
-            written = save(self, Path(path))
+            self._busy = "save"  # cut short, the file may be in place: both must not go on
+            try:
+                written = save(self, Path(path))
+            except Exception:
+                self._busy = None  # nothing was put in place
+                raise
             self._ended = f"it was saved; go on with dpbandits.load({str(written)!r})"
+            self._busy = None
         return written
 
     def snapshot(self) -> bytes:
@@ -387,9 +395,7 @@ class Learner:
         if ticket is opened.action or ticket is None:
             return opened
         if not np.array_equal(ticket, opened.action):
-            raise RoundError(
-                f"the open round chose action {opened.action!r}, got an update for {ticket!r}"
-            )
+            raise RoundError(f"the open round chose another action than {ticket!r:.60}")
         return opened
 
     def _named(self, name: str) -> Round:
@@ -455,3 +461,12 @@ class Learner:
         raise RoundError(
             "several rounds may be in flight here: decide() gives a ticket, and update() takes it"
         )
+
+
+def _stacked(actions: list[Any]) -> NDArray[Any]:
+    """As one array; of sets of different sizes as one of objects."""
+    if len({np.shape(action) for action in actions}) == 1:
+        return np.array(actions)
+    stacked = np.empty(len(actions), object)
+    stacked[:] = actions
+    return stacked

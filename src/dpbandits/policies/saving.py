@@ -123,6 +123,7 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "decided": rounds.decided,
         "observed": rounds.observed,
         "closings": rounds.closings,
+        "closed_then": rounds.closed_then,
         "now": rounds.now,
         "changes": learner.changes,
         "ticket_key": learner._key.hex(),
@@ -192,7 +193,7 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
         policy = Policy.from_dict(header["policy"])
         problem = Problem.from_dict(header["problem"])
         policy.check(problem)
-        counts = {name: header[name] for name in ("decided", "observed", "closings")}
+        counts = {name: header[name] for name in ("decided", "observed", "closings", "closed_then")}
         checks.integer(least=0, **counts)
         public, secret = policy.begin(problem)
         answered = np.atleast_1d(arrays["answered"])
