@@ -161,7 +161,7 @@ class Learner:
         `person` tells people apart who may return: a text, bytes or a whole number. Every decision is
         for somebody, but learned from are only so many rounds of one person as the problem declares
         (`rounds_per_person`), or one where it declares nothing. With `patience` every decision is told
-        the time: `now`, in seconds of any public clock.
+        the time: `now`, in seconds of any public clock; an earlier one counts as the last.
         """
         context, moment = self.problem.context(*offered), self._moment(now)
         with self._lock:

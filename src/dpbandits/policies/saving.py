@@ -91,7 +91,10 @@ def fingerprint() -> dict[str, str]:
 
 
 def load(path: str | Path) -> Learner:
-    """Continue a saved learner, once. The file is renamed so that nobody continues it again."""
+    """Continue a saved learner, once. The file is renamed so that nobody continues it again.
+
+    What is left, ``….continued``, holds raw data and may be deleted.
+    """
     path = Path(path)
     target = path.resolve()
     used = target.with_name(target.name + _USED)
