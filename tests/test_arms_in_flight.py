@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import dpbandits as dpb
-from dpbandits.engine import leaves
+from dpbandits.engine import leaves, steps_of
 from dpbandits.engine.flight import wait
-from dpbandits.engine.verbs import decide, learn
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms import gaussian_thompson, noise_aware_imed
@@ -58,11 +57,12 @@ class Run:
         for _ in range(min(rounds, len(self.flight))):
             action, reward = self.flight.popleft()
             wait(self.public, action, -1)
-            learn(self.public, self.secret, None, action, reward, self.noise)
+            steps_of(self.public).learn(self.public, self.secret, None, action, reward, self.noise)
             self.rewards[action].append(reward)
 
     def decide(self) -> int:
         """One more decision; rewards are 0 or 1, better for the first arms."""
+        decide = steps_of(self.public).decide
         action = int(decide(self.public, self.secret, None, self.noise, self.explore))
         reward = float(self.chance.random() < 0.8 - 0.5 * action / ARMS)
         self.flight.append((action, reward))

@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 import dpbandits as dpb
 from dpbandits.audit import replay
 from dpbandits.audit.watching import WatchedRounds
+from dpbandits.engine import bare, wrapped
 from dpbandits.errors import HorizonReached, InvalidInput, RoundError, SaveFileError, TooLate
+from dpbandits.policies import policy_kinds
 from dpbandits.policies.rounds import Round
 from dpbandits.policies.saving import fingerprint, restore
-from dpbandits.testing.driving import state_bytes
+from dpbandits.testing import example_environment, example_policies
+from dpbandits.testing.driving import arguments, state_bytes
 
 POLICY = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0), first_batch=3, block=4)
 FILMS = dpb.MatroidBases(dpb.UniformMatroid(6, 2))
@@ -103,6 +106,7 @@ def test_rewards_that_miss_their_round_count_like_skipped_ones() -> None:
 @given(st.integers(1, 12), st.lists(st.integers(0, 11), min_size=80, max_size=80), st.booleans())
 def test_when_answers_arrive_changes_no_decision(in_flight: int, lags: list[int], clock: bool) -> None:
     """Each reward comes after so many further decisions, if that is in time; or at once."""
+    in_flight = max(in_flight, 2) if clock else in_flight
     options: dict[str, Any] = {"patience": 3.5} if clock else {}
     late, prompt = (learner(in_flight, **options) for _ in range(2))
     due: dict[int, list[tuple[dpb.Ticket, float]]] = {}
@@ -149,9 +153,11 @@ def test_the_count_is_a_cap_for_the_clock() -> None:
     assert it.rounds == 4
 
 
-@pytest.mark.parametrize("options", [{"in_flight": 0}, {"in_flight": 2.5}, {"patience": 0.0}])
+@pytest.mark.parametrize(
+    "options", [{"in_flight": 0}, {"in_flight": 2.5}, {"patience": 0.0}, {"patience": 60.0}]
+)
 def test_options_of_start_are_checked(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match=r"expected (in_flight|patience)"):
+    with pytest.raises(InvalidInput, match=r"expected (in_flight|patience)|say how many at most"):
         POLICY.start(dpb.Arms(3), **options)
 
 
@@ -171,11 +177,13 @@ def test_many_at_once_are_as_many_one_by_one() -> None:
 
 def test_many_updates_tell_which_were_too_late_and_refuse_as_a_whole() -> None:
     it = learner(10)
+    with pytest.raises(InvalidInput, match="start with in_flight=11 or more"):
+        it.decide_many(11)
     old, new = it.decide_many(10), it.decide_many(4)
     before = it.snapshot()
     for rewards, names, said in (
         ([1.0] * 9, old, "expected 10 rewards"),
-        ([1.0, math.nan], new.rounds[:2], "got nan"),
+        ([1.0, math.nan], new[:2], "of round 11, number 1 here: .* got nan"),
         ([1.0, 1.0], [new.rounds[0]] * 2, "answered twice"),
         ([1.0, 1.0], [new.rounds[0], "7-abc"], "not given out"),
     ):
@@ -201,7 +209,7 @@ def test_many_with_contexts_and_sets() -> None:
 
 
 def test_the_horizon_counts_decisions() -> None:
-    it = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3, horizon=20), in_flight=8)
+    it = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3, horizon=20), in_flight=16)
     it.decide_many(15)
     with pytest.raises(HorizonReached):
         it.decide_many(6)
@@ -290,7 +298,7 @@ def test_a_snapshot_goes_on_bit_for_bit_with_its_rounds_and_generators(which: in
 
 def test_save_and_load_keep_rounds_in_flight(tmp_path: Path) -> None:
     it = learner(9)
-    tickets = it.decide_many(12)
+    tickets = [it.decide() for _ in range(12)]
     it.update(tickets[5], 1.0)
     it = dpb.load(it.save(tmp_path / "x.dpb"))
     assert (it.decided, it.rounds, it.in_flight) == (12, 3, 9)
@@ -314,6 +322,50 @@ def test_the_fingerprint_names_versions_and_blas() -> None:
 
 
 PEOPLE = dpb.Arms(3, rounds_per_person=2)
+
+
+@pytest.mark.parametrize("declared", [None, 1])
+def test_nothing_is_drawn_twice_for_somebody_from_whom_enough_was_learned(declared: int | None) -> None:
+    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=2)
+    problem = dpb.Arms(2, horizon=60, rounds_per_person=declared)
+    it = policy.start(problem, seed=1)
+    for index in range(60):
+        it.update(it.select(person=min(index, 10)), 1.0)
+    assert it.spent is not None and it.spent.implies(dpb.GaussianDP).mu <= 1.0 + 1e-9
+    if declared:
+        assert replay(policy, problem, rounds=60, thorough=False).private
+
+
+def test_a_save_cut_short_ends_the_learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    it, move = learner(), Path.replace
+
+    def interrupt(self: Path, target: Path) -> Path:
+        move(self, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        it.save(tmp_path / "x.dpb")
+    with pytest.raises(RoundError, match=r"an earlier save\(\) was cut short"):
+        it.decide()
+
+
+@pytest.mark.parametrize("kind", policy_kinds().values(), ids=lambda kind: kind.__name__)
+def test_a_record_does_not_tell_whether_the_last_person_has_answered(kind: type[dpb.Policy]) -> None:
+    policy = example_policies(kind)[0].small()
+    world = example_environment(kind.problem_kind)
+    state, chance = world.world(), np.random.default_rng(1)
+    it = policy.rehearse(world.problem(100), seed=1)
+    for _ in range(30):
+        context = state.offer(chance)
+        ticket = it.decide(*arguments(context))
+        before = it.released()
+        it.update(ticket, bare(state.pay(context, wrapped(ticket.action), chance)))
+        after = it.released()
+        assert (before is None) == (after is None)
+        local = isinstance(policy, dpb.LocalPolicy)  # whose server is told by a message
+        if before is not None and after is not None and it.guarantee.is_private and not local:
+            assert before.to_dict() == after.to_dict()
 
 
 def test_so_many_rounds_of_a_person_are_learned_from_and_the_rest_are_decided_for() -> None:

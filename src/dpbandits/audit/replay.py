@@ -223,6 +223,8 @@ def _visits(problem: Problem, length: int) -> Iterator[list[bytes | None]]:
         yield [None] * length
         return
     visits = problem.rounds_per_person + 1
+    # And one who comes every other time, long after enough was learned from her.
+    yield [b"often" if index % 2 else str(index).encode() for index in range(length)]
     for apart in (1, 3, 6):
         turns = ((index // (apart * visits), index % apart) for index in range(length))
         yield [f"{turn}".encode() for turn in turns]

@@ -22,6 +22,7 @@ from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
+from dpbandits.problems.arms import COMING_AND_GOING
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
@@ -56,6 +57,10 @@ class Learner:
         checks.integer(least=1, in_flight=in_flight)
         if patience is not None:
             checks.positive(patience=patience)
+            if in_flight == 1:
+                raise InvalidInput(
+                    "patience is for several rounds in flight: say how many at most, in_flight=10_000"
+                )
         self.policy, self.problem = policy, problem
         self._guarantee = policy.guarantee(problem)
         self._changes: list[Change] = []
@@ -91,8 +96,8 @@ class Learner:
         if not self._changes:
             return self._guarantee
         times = f"{len(self._changes)} change{'s'[: len(self._changes) != 1]}"
-        fact = f"which arms were added, retired and revived when ({times})"
-        return replace(self._guarantee, public=(*self._guarantee.public, fact))
+        facts = [fact for fact in self._guarantee.public if fact != COMING_AND_GOING]
+        return replace(self._guarantee, public=(*facts, f"{COMING_AND_GOING} ({times})"))
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -146,7 +151,9 @@ class Learner:
                 return None
             if reading.what == "arm":
                 reading = reading.first(arms_known(self))
-            return Released.of(reading, self.guarantee, self.rounds, self.decided, self.spent)
+            # Not `self.rounds`: one at a time, that tells whether the last person has answered.
+            closed = self._rounds.closed_then
+            return Released.of(reading, self.guarantee, closed, self.decided, self.spent)
 
     def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:
         """Choose an action for the next person; `offered` is her context, where there is one.
@@ -154,7 +161,7 @@ class Learner:
         `person` tells people apart who may return: a text, bytes or a whole number. Every decision is
         for somebody, but learned from are only so many rounds of one person as the problem declares
         (`rounds_per_person`), or one where it declares nothing. With `patience` every decision is told
-        the time: `now`, in seconds of any public clock.
+        the time: `now`, in seconds of any public clock; an earlier one counts as the last.
         """
         context, moment = self.problem.context(*offered), self._moment(now)
         with self._lock:
@@ -187,6 +194,11 @@ class Learner:
         named = [None] * len(given) if persons is None else list(persons)
         if len(named) != len(given):
             raise InvalidInput(f"expected {len(given)} persons, one for each decision, got {len(named)}")
+        if len(given) > self._rounds.in_flight:
+            raise InvalidInput(
+                f"{len(given):,} decisions at once would close rounds of their own before any answer: "
+                f"start with in_flight={len(given)} or more, not {self._rounds.in_flight}"
+            )
         with self._lock:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(len(given))
@@ -194,7 +206,7 @@ class Learner:
             pairs = zip(given, tokens, strict=True)
             opened = [self._decide(context, moment, token) for context, token in pairs]
         names = tuple(round_name(one.number, self._key) for one in opened)
-        return Tickets(np.array([one.action for one in opened]), names)
+        return Tickets(_stacked([one.action for one in opened]), names)
 
     def select(self, *offered: Any, person: Any = None) -> Any:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
@@ -242,8 +254,13 @@ class Learner:
                 except TooLate:
                     continue
                 if opened.number in given:
-                    raise RoundError(f"round {name!r} is answered twice: the first reward counts")
-                given[opened.number] = opened, self._reward(opened, reward)
+                    raise RoundError(f"round {opened.number} is answered twice: the first reward counts")
+                try:
+                    given[opened.number] = opened, self._reward(opened, reward)
+                except InvalidInput as error:
+                    raise InvalidInput(
+                        f"of round {opened.number}, number {index} here: {error}"
+                    ) from None
                 in_time[index] = True
             self._busy = "update_many"
             for opened, value in given.values():
@@ -252,7 +269,11 @@ class Learner:
         return in_time
 
     def skip(self, ticket: Any = None) -> None:
-        """Answer a round without a usable reward; where one round is in flight, that one."""
+        """Answer a round without a usable reward; where one round is in flight, that one.
+
+        That is *unknown*, not *no*: it counts as ½ for arms and items, and as nothing where people bring
+        features. No click is an answer: `update(ticket, 0.0)`.
+        """
         with self._lock:
             self._refuse_if_unfit()
             opened = self._find(ticket)
@@ -263,8 +284,9 @@ class Learner:
     def close(self) -> None:
         """Close all rounds in flight, answered or not, and release what is due: for the end of a test.
 
-        When it is called must not depend on what was answered: at a time fixed beforehand, say. It
-        releases like a decision, and counts as one where a horizon is declared.
+        Batches that are not full stay open, so not all rounds need be behind what `released` tells. When
+        it is called must not depend on what was answered: at a time fixed beforehand, say. It releases
+        like a decision, and counts as one where the guarantee ends at a horizon.
         """
         with self._lock:
             self._refuse_if_unfit()
@@ -306,8 +328,14 @@ class Learner:
 
         with self._lock:
             self._refuse_if_unfit()
-            written = save(self, Path(path))
+            self._busy = "save"  # cut short, the file may be in place: both must not go on
+            try:
+                written = save(self, Path(path))
+            except Exception:
+                self._busy = None  # nothing was put in place
+                raise
             self._ended = f"it was saved; go on with dpbandits.load({str(written)!r})"
+            self._busy = None
         return written
 
     def snapshot(self) -> bytes:
@@ -367,9 +395,7 @@ class Learner:
         if ticket is opened.action or ticket is None:
             return opened
         if not np.array_equal(ticket, opened.action):
-            raise RoundError(
-                f"the open round chose action {opened.action!r}, got an update for {ticket!r}"
-            )
+            raise RoundError(f"the open round chose another action than {ticket!r:.60}")
         return opened
 
     def _named(self, name: str) -> Round:
@@ -377,7 +403,10 @@ class Learner:
         if number >= rounds.decided:
             raise RoundError(f"round {number} is not decided yet: its ticket is from another time")
         if number < rounds.closed:
-            raise TooLate(f"round {number} is closed: its reward came too late to be learned from")
+            limit = f"{rounds.in_flight:,} rounds"
+            if rounds.patience is not None:
+                limit += f" or {rounds.patience:g} seconds"
+            raise TooLate(f"round {number} is closed: it stays open for {limit}, and is too late now")
         opened = rounds.open[number - rounds.closed]
         if opened.answered:
             raise RoundError(f"round {number} was answered already: the first reward counts")
@@ -432,3 +461,12 @@ class Learner:
         raise RoundError(
             "several rounds may be in flight here: decide() gives a ticket, and update() takes it"
         )
+
+
+def _stacked(actions: list[Any]) -> NDArray[Any]:
+    """As one array; of sets of different sizes as one of objects."""
+    if len({np.shape(action) for action in actions}) == 1:
+        return np.array(actions)
+    stacked = np.empty(len(actions), object)
+    stacked[:] = actions
+    return stacked

@@ -95,13 +95,22 @@ class Released(Reading):
         if self.leading:
             sure = "" if self.sure is None else f", at least {min(99, int(100.0 * self.sure))} % sure"
             lines.append(f"leading: {', '.join(map(str, self.leading))}{sure}")
-        lines += [f"{self.rounds:,} rounds closed, {self.decided:,} decided", f"{self.guarantee}"]
+        behind = "" if self.plays is None else f"; {self._behind():,} are behind these numbers"
+        lines.append(f"{self.rounds:,} rounds closed of {self.decided:,} decided{behind}")
+        if self.what in ("arm", "item"):
+            lines.append("Rounds that were closed without an answer count as rewards of ½ here.")
+        lines.append(f"{self.guarantee}")
         if self.guarantee.is_private:
             spent = "nothing" if self.spent is None else self.spent
             lines.append(
                 f"The same holds for this record, made of released values only; spent: {spent}."
             )
         return "\n".join(lines)
+
+    def _behind(self) -> int:
+        """Rounds that were learned from and released: an item's are a part of its basis's."""
+        assert self.plays is not None
+        return int(self.plays.max() if self.what == "item" else self.plays.sum())
 
     def _table(self) -> list[str]:
         """A row for each entry, the first of many."""

@@ -80,6 +80,7 @@ class Rounds:
         self.open: deque[Round] = deque()
         self.decided = 0  # rounds opened so far
         self.observed = 0  # rounds closed and learned from
+        self.closed_then = 0  # rounds closed at the last decision or `close_all`: public, at any time
         self.closings = 0  # calls of `close_all`, each of which releases like a decision
         self.now = 0.0  # the time of the last decision
         steps = steps_of(public)
@@ -109,6 +110,7 @@ class Rounds:
             self.now = now
         while self.open and self._is_due():
             self._close(noise)
+        self.closed_then = self.closed
         if self._pauses:
             pause_if_due(self.public, self.secret, noise, self.observed)
         action = None if person is None else self._best_known(person, noise)
@@ -136,6 +138,7 @@ class Rounds:
         self.closings += 1
         while self.open:
             self._close(noise)
+        self.closed_then = self.closed
         if self._pauses:
             pause_if_due(self.public, self.secret, noise, self.observed)
         if not self._is_local:
@@ -152,14 +155,17 @@ class Rounds:
         Exploring with her would be in vain, and nothing it asks for would ever come back.
         """
         assert self.people is not None
-        if self.people.counts(person):
+        if self._is_local or self.people.counts(person):
             return None
-        if not self._is_local:
-            self.public.release(self.secret, noise)
         away = getattr(self.public, "away", None)
         key = self.observed, None if away is None else away.tobytes()
         if self._leader[0] != key:
-            self._leader = key, self.policy.best_known(self.problem, self.public)
+            leader = self.policy.best_known(self.problem, self.public)
+            # Not where nothing leads: some draw at every release, and one is made for each decision.
+            if leader is not None:
+                self.public.release(self.secret, noise)
+                leader = self.policy.best_known(self.problem, self.public)
+            self._leader = key, leader
         leader = self._leader[1]
         return leader.copy() if isinstance(leader, np.ndarray) else leader
 

@@ -91,7 +91,10 @@ def fingerprint() -> dict[str, str]:
 
 
 def load(path: str | Path) -> Learner:
-    """Continue a saved learner, once. The file is renamed so that nobody continues it again."""
+    """Continue a saved learner, once. The file is renamed so that nobody continues it again.
+
+    What is left, ``….continued``, holds raw data and may be deleted.
+    """
     path = Path(path)
     target = path.resolve()
     used = target.with_name(target.name + _USED)
@@ -123,6 +126,7 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "decided": rounds.decided,
         "observed": rounds.observed,
         "closings": rounds.closings,
+        "closed_then": rounds.closed_then,
         "now": rounds.now,
         "changes": learner.changes,
         "ticket_key": learner._key.hex(),
@@ -192,7 +196,7 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
         policy = Policy.from_dict(header["policy"])
         problem = Problem.from_dict(header["problem"])
         policy.check(problem)
-        counts = {name: header[name] for name in ("decided", "observed", "closings")}
+        counts = {name: header[name] for name in ("decided", "observed", "closings", "closed_then")}
         checks.integer(least=0, **counts)
         public, secret = policy.begin(problem)
         answered = np.atleast_1d(arrays["answered"])

@@ -6,10 +6,11 @@ answer for somebody else's round.
 
 import hashlib
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.errors import RoundError
@@ -24,12 +25,13 @@ class Ticket(NamedTuple):
     round: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tickets:
     """Those of many decisions at once: their actions as one array, the names of their rounds.
 
-    >>> Tickets(np.array([2, 0]), ("0-a", "1-b"))[1].round
-    '1-b'
+    >>> sent = Tickets(np.array([2, 0, 1]), ("0-a", "1-b", "2-c"))
+    >>> sent[1].round, sent[sent.actions > 0].rounds
+    ('1-b', ('0-a', '2-c'))
     """
 
     actions: NDArray[Any]
@@ -38,9 +40,22 @@ class Tickets:
     def __len__(self) -> int:
         return len(self.rounds)
 
-    def __getitem__(self, index: int) -> Ticket:
-        action = self.actions[index]
-        return Ticket(action.item() if action.ndim == 0 else action, self.rounds[index])
+    def __repr__(self) -> str:
+        return f"<Tickets of {len(self):,} decisions>"
+
+    @overload
+    def __getitem__(self, index: int | np.integer[Any]) -> Ticket: ...
+
+    @overload
+    def __getitem__(self, index: slice | Sequence[Any] | NDArray[Any]) -> "Tickets": ...
+
+    def __getitem__(self, index: Any) -> "Ticket | Tickets":
+        """One ticket; or those of a slice, of a mask or of a list of places."""
+        if isinstance(index, int | np.integer):
+            action = self.actions[index]
+            return Ticket(action.item() if action.ndim == 0 else action, self.rounds[index])
+        places = np.arange(len(self))[index]
+        return Tickets(self.actions[places], tuple(self.rounds[place] for place in places))
 
     def __iter__(self) -> Iterator[Ticket]:
         return (self[index] for index in range(len(self)))

@@ -10,6 +10,8 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.problem import Problem
 
+COMING_AND_GOING = "which arms are in play when"
+
 
 @dataclass(frozen=True)
 class Arms(Problem):
@@ -56,7 +58,7 @@ class Arms(Problem):
     def public_facts(self) -> tuple[str, ...]:
         """The number of arms and the range rewards are clipped to; who comes and goes, if any may."""
         facts = "the number of arms", "the reward range [0, 1]"
-        return facts if self.capacity is None else (*facts, "which arms are in play when")
+        return facts if self.capacity is None else (*facts, COMING_AND_GOING)
 
 
 @register_jitable(forceinline=True)
