@@ -29,6 +29,7 @@ class Ticket(NamedTuple):
 class Tickets:
     """Those of many decisions at once: their actions as one array, the names of their rounds.
 
+    >>> import numpy as np
     >>> sent = Tickets(np.array([2, 0, 1]), ("0-a", "1-b", "2-c"))
     >>> sent[1].round, sent[sent.actions > 0].rounds
     ('1-b', ('0-a', '2-c'))
