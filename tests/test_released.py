@@ -374,7 +374,7 @@ def test_arms_that_come_and_go() -> None:
     assert record.mean.size == 3 and record.leading == (2,)
     assert record.active.tolist() == [True, False, True]
     assert record.mean[1] > 0.7 and "out of play" in str(record)
-    assert "which arms were added" in str(record)
+    assert "which arms are in play when (2 changes)" in str(record)
 
 
 def test_people_and_a_server_tell_what_the_rehearsal_tells() -> None:
