@@ -36,7 +36,7 @@ class LogNormal(Delays):
     A share of `never` does not arrive at all.
 
     >>> LogNormal(median=300.0, sigma=1.5).draw(np.random.default_rng(1), 2).round()
-    array([503., 1028.])
+    array([ 504., 1029.])
     """
 
     median: float
