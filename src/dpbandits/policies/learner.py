@@ -71,8 +71,9 @@ class Learner:
             people = People(problem.rounds_per_person)
         options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         self._rounds = Rounds(policy, problem, public, secret, people=people, **options)
-        self._busy: str | None = None  # the call that is changing the state, or was cut short doing so
-        self._ended: str | None = None
+        self._stopped = ""  # the call that is changing the state, or was cut short doing so
+        self._ended = ""  # why it has
+        self._asks_who = problem.rounds_per_person is not None
         self._lock, self._process = threading.Lock(), os.getpid()
         self._last = self._guarantee.horizon if self._guarantee.is_private else None
 
@@ -212,7 +213,8 @@ class Learner:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
         context, rounds = self.problem.context(*offered), self._rounds
         with self._lock:
-            self._refuse_if_unfit()
+            if self._stopped or self._process != os.getpid():
+                self._refuse_if_unfit()
             if not rounds.closes_at_once:
                 self._refuse_without_tickets()
             if rounds.open:
@@ -220,8 +222,13 @@ class Learner:
                     "a round is open: update() or skip() it before the next select(), or start with "
                     "in_flight=… and use decide()"
                 )
-            self._refuse_past_the_horizon(1)
-            action = self._decide(context, 0.0, self._token(person)).action
+            if self._last is not None:
+                self._refuse_past_the_horizon(1)
+            token = None if person is None and not self._asks_who else self._token(person)
+            self._stopped = "select"
+            noise, explore, _ = self._streams
+            action = rounds.decide(context, noise, explore, 0.0, token).action
+            self._stopped = ""
         return action if type(action) is int else action.copy()
 
     def update(self, ticket: Any, reward: Any) -> None:
@@ -229,13 +236,20 @@ class Learner:
 
         `ticket` is that of `decide` or its name; where one round is in flight, the action will do.
         """
+        rounds = self._rounds
         with self._lock:
-            self._refuse_if_unfit()
-            opened = self._find(ticket)
-            value = self._reward(opened, reward)
-            self._busy = "update"
-            self._rounds.answer(opened, value, self._streams.noise)
-            self._busy = None
+            if self._stopped or self._process != os.getpid():
+                self._refuse_if_unfit()
+            if rounds.closes_at_once and rounds.open and rounds.open[0].action is ticket:
+                opened = rounds.open[0]
+            else:
+                opened = self._find(ticket)
+            value = self.problem.reward(reward)
+            if type(opened.action) is not int:
+                _check_size(opened, value)
+            self._stopped = "update"
+            rounds.answer(opened, value, self._streams.noise)
+            self._stopped = ""
 
     def update_many(
         self, tickets: Tickets | Sequence[Any], rewards: Sequence[Any] | NDArray[Any]
@@ -256,16 +270,17 @@ class Learner:
                 if opened.number in given:
                     raise RoundError(f"round {opened.number} is answered twice: the first reward counts")
                 try:
-                    given[opened.number] = opened, self._reward(opened, reward)
+                    given[opened.number] = opened, self.problem.reward(reward)
+                    _check_size(*given[opened.number])
                 except InvalidInput as error:
                     raise InvalidInput(
                         f"of round {opened.number}, number {index} here: {error}"
                     ) from None
                 in_time[index] = True
-            self._busy = "update_many"
+            self._stopped = "update_many"
             for opened, value in given.values():
                 self._rounds.answer(opened, value, self._streams.noise)
-            self._busy = None
+            self._stopped = ""
         return in_time
 
     def skip(self, ticket: Any = None) -> None:
@@ -277,9 +292,9 @@ class Learner:
         with self._lock:
             self._refuse_if_unfit()
             opened = self._find(ticket)
-            self._busy = "skip"
+            self._stopped = "skip"
             self._rounds.answer(opened, self.problem.missing, self._streams.noise)
-            self._busy = None
+            self._stopped = ""
 
     def close(self) -> None:
         """Close all rounds in flight, answered or not, and release what is due: for the end of a test.
@@ -291,9 +306,9 @@ class Learner:
         with self._lock:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(1)
-            self._busy = "close"
+            self._stopped = "close"
             self._rounds.close_all(self._streams.noise)
-            self._busy = None
+            self._stopped = ""
 
     def retire(self, arm: int) -> None:
         """Play an arm no more, from the next decision on. Its rounds in flight are still learned from.
@@ -328,14 +343,13 @@ class Learner:
 
         with self._lock:
             self._refuse_if_unfit()
-            self._busy = "save"  # cut short, the file may be in place: both must not go on
+            self._stopped = "save"  # cut short, the file may be in place: both must not go on
             try:
                 written = save(self, Path(path))
             except Exception:
-                self._busy = None  # nothing was put in place
+                self._stopped = ""  # nothing was put in place
                 raise
             self._ended = f"it was saved; go on with dpbandits.load({str(written)!r})"
-            self._busy = None
         return written
 
     def snapshot(self) -> bytes:
@@ -357,10 +371,10 @@ class Learner:
             self._streams, self._seeded = Streams.of(None), False
 
     def _decide(self, context: Any, moment: float, person: bytes | None) -> Round:
-        self._busy = "decide"
+        self._stopped = "decide"
         noise, explore = self._streams.noise, self._streams.explore
         opened = self._rounds.decide(context, noise, explore, moment, person)
-        self._busy = None
+        self._stopped = ""
         return opened
 
     def _change(self, act: str, arm: int) -> int:
@@ -412,17 +426,6 @@ class Learner:
             raise RoundError(f"round {number} was answered already: the first reward counts")
         return opened
 
-    def _reward(self, opened: Round, reward: Any) -> Any:
-        value = self.problem.reward(reward)
-        if type(opened.action) is int:
-            return value
-        if np.shape(value) != np.shape(opened.action):
-            raise InvalidInput(
-                f"expected a reward for each of the {np.size(opened.action)} items chosen, "
-                f"got {np.size(value)}"
-            )
-        return value
-
     def _moment(self, now: float | None) -> float:
         if (now is None) != (self._rounds.patience is None):
             raise InvalidInput(
@@ -437,14 +440,14 @@ class Learner:
 
     def _refuse_if_unfit(self) -> None:
         """A learner works in the process that made it, until it ends or a call is cut short."""
-        if self._busy is None and self._ended is None and self._process == os.getpid():
+        if not self._stopped and self._process == os.getpid():
             return
         if self._process != os.getpid():
             raise PrivacyError("a learner does not survive a fork: both copies would use the same noise")
-        if self._ended is not None:
+        if self._ended:
             raise RoundError(f"this learner has ended: {self._ended}")
         raise RoundError(
-            f"an earlier {self._busy}() was cut short and may have done half its work; "
+            f"an earlier {self._stopped}() was cut short and may have done half its work; "
             "load a save or start again"
         )
 
@@ -470,3 +473,12 @@ def _stacked(actions: list[Any]) -> NDArray[Any]:
     stacked = np.empty(len(actions), object)
     stacked[:] = actions
     return stacked
+
+
+def _check_size(opened: Round, value: Any) -> None:
+    """A reward for each item, where an action is a set of them."""
+    if np.shape(value) != np.shape(opened.action):
+        raise InvalidInput(
+            f"expected a reward for each of the {np.size(opened.action)} items chosen, "
+            f"got {np.size(value)}"
+        )

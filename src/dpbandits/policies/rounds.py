@@ -110,7 +110,7 @@ class Rounds:
             self.now = now
         while self.open and self._is_due():
             self._close(noise)
-        self.closed_then = self.closed
+        self.closed_then = self.decided - len(self.open)
         if self._pauses:
             pause_if_due(self.public, self.secret, noise, self.observed)
         action = None if person is None else self._best_known(person, noise)
@@ -130,6 +130,13 @@ class Rounds:
 
     def answer(self, opened: Round, reward: Any, noise: Any) -> Any:
         """Keep the reward of an open round until it is closed."""
+        if self.closes_at_once and opened.person is None and type(opened.action) is int:
+            # The same as below, in few words: it is what a learner in plain Python does all day.
+            self.open.clear()
+            self.observed += 1
+            context, action = opened.kept
+            drawn = noise if self._is_local else None
+            return self._learn(self.public, self.secret, context, action, reward, drawn)
         opened.answered, opened.reward = True, reward
         return self._close(noise) if self.closes_at_once else None
 
