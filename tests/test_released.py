@@ -341,7 +341,11 @@ def test_a_reading_before_and_after() -> None:
     record = learner.released()
     assert record is not None
     assert record.leading == (0,) and record.sure is not None and record.sure > 0.9
-    assert (record.rounds, record.decided, record.spent) == (500, 500, PureDP(1.0))
+    assert (record.rounds, record.decided, record.spent) == (
+        499,
+        500,
+        PureDP(1.0),
+    )  # as of the last decision
     text = str(record)
     assert "leading: 0, at least 9" in text and str(learner.guarantee) in text
     assert "The same holds for this record" in text
