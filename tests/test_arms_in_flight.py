@@ -17,6 +17,7 @@ from dpbandits.engine.flight import wait
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms import gaussian_thompson, noise_aware_imed
+from dpbandits.policies.changes import put_away
 from dpbandits.testing import example_policies
 
 ARMS = 4
@@ -341,27 +342,27 @@ def test_arms_come_and_go(policy: dpb.Policy, closings: list[int]) -> None:
 
     # The best goes: it is not played, and what is in flight still fills its batch.
     go_on(400)
-    public.away[0] = True
+    put_away(public, 0, True)
     held = int(public.turns.plays[0] + public.turns.length[0] - public.turns.left[0])
     waiting = int(public.waiting[0])
     assert 0 not in go_on(300)
     run.close(len(run.flight))
     assert public.turns.plays[0] + public.turns.length[0] - public.turns.left[0] == held + waiting
     # Another comes: its first batch is played at once, though others are known.
-    public.away[ARMS] = False
+    put_away(public, ARMS, False)
     assert go_on(first) == [ARMS] * first
     go_on(300)
     # The best comes back and is found again.
-    public.away[0] = False
+    put_away(public, 0, False)
     later = go_on(600)
     assert 0 in later and ARMS + 1 not in run.actions
     # All but one are away.
-    public.away[:] = True
-    public.away[2] = False
+    for arm in range(ARMS + 2):
+        put_away(public, arm, arm != 2)
     assert set(go_on(100)) == {2}
     # Also one that is not known yet.
-    public.away[:] = True
-    public.away[ARMS + 1] = False
+    for arm in range(ARMS + 2):
+        put_away(public, arm, arm != ARMS + 1)
     assert set(go_on(100)) == {ARMS + 1}
 
 
@@ -374,7 +375,7 @@ def test_a_compiled_learner_decides_alike_when_arms_come_and_go(policy: dpb.Poli
         if n % 100 == 99:
             flipped = int(chance.integers(1, ARMS + 1))
             for learner in learners:
-                learner._public.away[flipped] ^= True
+                put_away(learner._public, flipped, not learner._public.away[flipped])
         one, other = (learner.select() for learner in learners)
         assert one == other and not learners[0]._public.away[one]
         reward = float(chance.random() < 0.5 + 0.1 * one)

@@ -29,6 +29,17 @@ def test_a_verb_of_another_signature_is_refused() -> None:
         compiled_for(Wrong(*epoch_greedy().begin(WORLD.problem(None))[0]))
 
 
+def test_compiled_code_refuses_an_action_below_0() -> None:
+    class Backwards(Public):
+        def select(self, context: None, explore: Any) -> int:
+            return -1
+
+    public, secret = epoch_greedy().begin(WORLD.problem(None))
+    draw = np.random.default_rng(1)
+    with pytest.raises(IndexError, match="an action below 0"):
+        compiled_for(Backwards(*public)).decide(Backwards(*public), secret, None, draw, draw)
+
+
 def test_an_override_is_compiled_as_it_is_run() -> None:
     class Stubborn(Public):
         def select(self, context: None, explore: Any) -> int:

@@ -417,7 +417,7 @@ def test_a_person_cannot_be_copied_pickled_forked_or_read() -> None:
         with pytest.raises(PrivacyError, match="cannot be copied"):
             clone(person)
     assert repr(person) == f"<Person of {POLICY!r} on {ARMS!r}>"
-    person._process -= 1  # as in the child of a fork
+    person._forks -= 1  # as in the child of a fork
     with pytest.raises(PrivacyError, match="does not survive a fork"):
         person.select()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.policies.arms.episodes import NEXT
 
 if TYPE_CHECKING:
     from dpbandits.policies.learner import Learner
@@ -49,5 +50,12 @@ def change(learner: "Learner", act: str, arm: int) -> Change:
         raise InvalidInput(f"arm {arm} is {'out of' if away[arm] else 'in'} play already")
     elif act == "retire" and (~away).sum() == 1:
         raise InvalidInput(f"arm {arm} is the last in play")
-    away[arm] = act == "retire"
+    put_away(learner._public, arm, act == "retire")
     return Change(learner.decided, act, int(arm))
+
+
+def put_away(public: Any, arm: int, away: bool) -> None:
+    """Out of play or into it; an episode that goes on with this arm is asked about again."""
+    public.away[arm] = away
+    if "episode" in public._fields and public.episode[NEXT] == arm:
+        public.episode[NEXT] = -1

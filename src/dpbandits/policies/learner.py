@@ -1,7 +1,6 @@
 """A policy at work: it decides for people, and learns from what each of them did."""
 
 import math
-import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Streams
+from dpbandits.engine import Streams, forks
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, TooLate
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
@@ -74,7 +73,7 @@ class Learner:
         self._stopped = ""  # the call that is changing the state, or was cut short doing so
         self._ended = ""  # why it has
         self._asks_who = problem.rounds_per_person is not None
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock, self._forks = threading.Lock(), forks.times()
         self._last = self._guarantee.horizon if self._guarantee.is_private else None
 
     def __repr__(self) -> str:
@@ -213,7 +212,7 @@ class Learner:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
         context, rounds = self.problem.context(*offered), self._rounds
         with self._lock:
-            if self._stopped or self._process != os.getpid():
+            if self._stopped or self._forks != forks.times():
                 self._refuse_if_unfit()
             if not rounds.closes_at_once:
                 self._refuse_without_tickets()
@@ -238,7 +237,7 @@ class Learner:
         """
         rounds = self._rounds
         with self._lock:
-            if self._stopped or self._process != os.getpid():
+            if self._stopped or self._forks != forks.times():
                 self._refuse_if_unfit()
             if rounds.closes_at_once and rounds.open and rounds.open[0].action is ticket:
                 opened = rounds.open[0]
@@ -440,9 +439,9 @@ class Learner:
 
     def _refuse_if_unfit(self) -> None:
         """A learner works in the process that made it, until it ends or a call is cut short."""
-        if not self._stopped and self._process == os.getpid():
+        if not self._stopped and self._forks == forks.times():
             return
-        if self._process != os.getpid():
+        if self._forks != forks.times():
             raise PrivacyError("a learner does not survive a fork: both copies would use the same noise")
         if self._ended:
             raise RoundError(f"this learner has ended: {self._ended}")

@@ -9,7 +9,6 @@
 """
 
 import math
-import os
 import secrets
 import threading
 from collections import deque
@@ -18,7 +17,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from dpbandits.engine import Streams, check_policy_verbs, leaves, pause_if_due
+from dpbandits.engine import Streams, check_policy_verbs, forks, leaves, pause_if_due
 from dpbandits.engine.streams import Seed
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.policies import messages
@@ -172,7 +171,7 @@ class Person:
         self._streams, self._seeded = streams, seeded
         self._open: tuple[Any, Any] | None = None
         self._begun = self._sent = False
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock, self._forks = threading.Lock(), forks.times()
 
     def __repr__(self) -> str:
         return f"<Person of {self.policy!r} on {self.problem!r}>"
@@ -226,7 +225,7 @@ class Person:
             )
 
     def _refuse_if_unfit(self) -> None:
-        if self._process != os.getpid():
+        if self._forks != forks.times():
             raise PrivacyError("a person does not survive a fork: both copies would use the same noise")
         if self._sent:
             raise PrivacyError("this person has sent her message: a second would spend her budget again")

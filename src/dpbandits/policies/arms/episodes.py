@@ -11,7 +11,8 @@ the policy chooses again, and counts a batch that is decided but not released as
 those before: otherwise all that are in flight would go to one arm.
 
 Fields of a state: `turns` is the policy's own, `waiting` is counted by the engine (`engine/flight.py`),
-`away` is set from outside: arms that are not to be chosen. All are counts of decisions or public facts.
+`away` is set from outside (`changes.py`): arms that are not to be chosen. All are counts of decisions or
+public facts.
 """
 
 from typing import Any, NamedTuple
@@ -141,7 +142,7 @@ def any_full(public: Any) -> bool:
 def arm_in_turn(public: Any) -> int:
     """The arm of the episode, unless another is needed first; −1 if one is to be chosen."""
     arm = int(public.episode[NEXT])
-    return arm if arm >= 0 and not public.away[arm] else _asked(public)
+    return arm if arm >= 0 else _asked(public)
 
 
 @register_jitable
