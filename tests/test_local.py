@@ -204,7 +204,7 @@ def test_with_the_same_messages_the_server_is_the_same_whoever_sent_them(
         forced = ForcedNoise(recorded.draws)
         for server, noise, reward in ((one, recorded, index % 2), (other, forced, 1 - index % 2)):
             person = policy.person(ARMS, server.broadcast(), seed=index)
-            person._streams = person._streams._replace(noise=noise)
+            person._noise = noise
             person.select()
             server.receive(person.report(float(reward)))
         assert recorded.draws[0].location != forced.draws[0].location
@@ -384,7 +384,7 @@ def test_a_report_that_was_cut_short_is_not_drawn_again() -> None:
         def binomial(self, n: int, p: float) -> int:
             raise KeyboardInterrupt
 
-    person._streams = person._streams._replace(noise=Interrupted())  # type: ignore[arg-type]
+    person._noise = Interrupted()  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
         person.report(1.0)
     with pytest.raises(PrivacyError, match="has sent her message"):

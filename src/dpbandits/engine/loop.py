@@ -1,16 +1,14 @@
 """The one compiled loop."""
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine.cache import own_cache
+from dpbandits.engine.cache import compiled
 from dpbandits.engine.flight import (
     kept_action,
     kept_context,
@@ -186,13 +184,7 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
         states += tuple(classes(world))
         modules |= modules_of(type(world))
     outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
-    with _LOCK:
-        return _compile(outside, states)
-
-
-# Declaring our functions changes a global setting of numba for a moment; two threads at once would
-# leave one of them with numba's default cache, which goes stale.
-_LOCK = threading.Lock()
+    return _compile(outside, states)
 
 
 @functools.cache
@@ -203,7 +195,4 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     fields of the same types would run each other's verbs.
     """
     del states  # only the key
-    with own_cache(outside) as usable:
-        options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
-        jit = numba.njit(cache=usable, nogil=True, **options)
-        return Compiled(*(jit(function) for function in (_run, _run_in_flight, _decide, _learn)))
+    return Compiled(*compiled(_run, _run_in_flight, _decide, _learn, outside=outside))

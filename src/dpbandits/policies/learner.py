@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Streams, forks
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, TooLate
+from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
 from dpbandits.policies.released import Released
@@ -52,6 +53,7 @@ class Learner:
         patience: float | None = None,
         key: bytes | None = None,
         people: People | None = None,
+        exact: bool = False,
     ) -> None:
         checks.integer(least=1, in_flight=in_flight)
         if patience is not None:
@@ -63,7 +65,8 @@ class Learner:
         self.policy, self.problem = policy, problem
         self._guarantee = policy.guarantee(problem)
         self._changes: list[Change] = []
-        self._streams, self._seeded = streams, seeded
+        self._seeded, self._exact = seeded, exact
+        self._use(streams)
         # Of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
         if people is None and problem.rounds_per_person is not None:
@@ -113,6 +116,11 @@ class Learner:
     def decided(self) -> int:
         """Decisions made so far; those that are no closed rounds are in flight."""
         return self._rounds.decided
+
+    @property
+    def noise(self) -> str:
+        """How noise is drawn: "exact", from whole numbers on a grid, or "float"."""
+        return "exact" if self._exact else "float"
 
     @property
     def in_flight(self) -> int:
@@ -225,8 +233,7 @@ class Learner:
                 self._refuse_past_the_horizon(1)
             token = None if person is None and not self._asks_who else self._token(person)
             self._stopped = "select"
-            noise, explore, _ = self._streams
-            action = rounds.decide(context, noise, explore, 0.0, token).action
+            action = rounds.decide(context, self._noise, self._explore, 0.0, token).action
             self._stopped = ""
         return action if type(action) is int else action.copy()
 
@@ -247,7 +254,7 @@ class Learner:
             if type(opened.action) is not int:
                 _check_size(opened, value)
             self._stopped = "update"
-            rounds.answer(opened, value, self._streams.noise)
+            rounds.answer(opened, value, self._noise)
             self._stopped = ""
 
     def update_many(
@@ -278,7 +285,7 @@ class Learner:
                 in_time[index] = True
             self._stopped = "update_many"
             for opened, value in given.values():
-                self._rounds.answer(opened, value, self._streams.noise)
+                self._rounds.answer(opened, value, self._noise)
             self._stopped = ""
         return in_time
 
@@ -292,7 +299,7 @@ class Learner:
             self._refuse_if_unfit()
             opened = self._find(ticket)
             self._stopped = "skip"
-            self._rounds.answer(opened, self.problem.missing, self._streams.noise)
+            self._rounds.answer(opened, self.problem.missing, self._noise)
             self._stopped = ""
 
     def close(self) -> None:
@@ -306,7 +313,7 @@ class Learner:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(1)
             self._stopped = "close"
-            self._rounds.close_all(self._streams.noise)
+            self._rounds.close_all(self._noise)
             self._stopped = ""
 
     def retire(self, arm: int) -> None:
@@ -367,12 +374,17 @@ class Learner:
         """Go on with fresh generators from the operating system. Not for users: see `snapshot`."""
         with self._lock:
             self._refuse_if_unfit()
-            self._streams, self._seeded = Streams.of(None), False
+            self._seeded = False
+            self._use(Streams.of(None))
+
+    def _use(self, streams: Streams) -> None:
+        self._streams = streams
+        self._noise = ExactNoise(streams.noise) if self._exact else streams.noise
+        self._explore = streams.explore
 
     def _decide(self, context: Any, moment: float, person: bytes | None) -> Round:
         self._stopped = "decide"
-        noise, explore = self._streams.noise, self._streams.explore
-        opened = self._rounds.decide(context, noise, explore, moment, person)
+        opened = self._rounds.decide(context, self._noise, self._explore, moment, person)
         self._stopped = ""
         return opened
 

@@ -18,10 +18,11 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from dpbandits.engine import Streams, check_policy_verbs, forks, leaves, pause_if_due
-from dpbandits.engine.streams import Seed
+from dpbandits.engine.streams import Seed, learner_seed
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
+from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies import messages
-from dpbandits.policies.policy import OpenBatches, Policy
+from dpbandits.policies.policy import NoiseKind, OpenBatches, Policy
 from dpbandits.policies.released import Released
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.privacy.guarantees import Guarantee
@@ -158,6 +159,7 @@ class Person:
         streams: Streams,
         *,
         seeded: bool,
+        exact: bool = False,
     ) -> None:
         self.policy, self.problem = policy, problem
         self.guarantee: Guarantee = policy.guarantee(problem)
@@ -169,6 +171,7 @@ class Person:
         messages.fill(self._public, record["public"])
         self._answers: int = record["rounds"]
         self._streams, self._seeded = streams, seeded
+        self._noise = ExactNoise(streams.noise) if exact else streams.noise
         self._open: tuple[Any, Any] | None = None
         self._begun = self._sent = False
         self._lock, self._forks = threading.Lock(), forks.times()
@@ -211,7 +214,7 @@ class Person:
             value = reward if missing else self.problem.reward(reward)
             self._sent = True  # before the draw: cut short or not, there is no second one
             context, action = self._open
-            content = self._public.report(context, action, value, self._streams.noise)
+            content = self._public.report(context, action, value, self._noise)
             # Unseeded, not from her own generators: what is sent must tell nothing about their state.
             size = _TICKET // 2
             ticket = self._streams.chance.bytes(size).hex() if self._seeded else secrets.token_hex(size)
@@ -265,18 +268,25 @@ class LocalPolicy(Policy):
     ) -> Server:
         """A server on this problem, from the beginning or from where a broadcast left off."""
         self.check(problem)
-        server = Server(self, problem, Streams.of(seed))
+        server = Server(self, problem, Streams.of(learner_seed(seed)))
         if broadcast is not None:
             server._resume(broadcast)
         return server
 
-    def person(self, problem: Problem, broadcast: bytes, *, seed: Seed = None) -> Person:
+    def person(
+        self,
+        problem: Problem,
+        broadcast: bytes,
+        *,
+        seed: Seed = None,
+        noise: NoiseKind | None = None,
+    ) -> Person:
         """One person's side; without a seed, on the operating system's randomness.
 
-        A seed is for tests: whoever knows it can undo the noise.
+        A seed is for tests: whoever knows it can undo the noise. `noise` as for `Policy.start`.
         """
-        self.check(problem)
-        return Person(self, problem, broadcast, Streams.of(seed), seeded=seed is not None)
+        exact, streams = self._draws_exactly(problem, noise, seed), Streams.of(learner_seed(seed))
+        return Person(self, problem, broadcast, streams, seeded=seed is not None, exact=exact)
 
     def check(self, problem: Problem) -> None:
         """As for every policy; and the server must have nothing to hide."""

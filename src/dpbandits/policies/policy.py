@@ -12,16 +12,18 @@ import functools
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from dpbandits.engine.streams import Seed, Streams
+from dpbandits import checks
+from dpbandits.engine.streams import Seed, Streams, learner_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
+from dpbandits.mechanisms.exact import LEAST_BUDGET
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.released import Reading
 from dpbandits.privacy.accounting import grouped
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
 from dpbandits.privacy.calibration import reduced
 from dpbandits.privacy.guarantees import Guarantee, Returning
 from dpbandits.problems import Arms, Problem
@@ -29,6 +31,7 @@ from dpbandits.recipes import Recipe
 
 # The slots that a round is learned into, each with the number of the batch that is open there.
 OpenBatches = tuple[tuple[int, int], ...]
+NoiseKind = Literal["exact", "float"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +165,7 @@ class Policy(Recipe):
         patience: float | None = None,
         seed: Seed = None,
         compiled: bool | None = None,
+        noise: NoiseKind | None = None,
     ) -> Learner:
         """A learner on this problem; without a seed, on the operating system's randomness.
 
@@ -171,10 +175,14 @@ class Policy(Recipe):
 
         A seed is for tests and simulation: whoever knows it can undo the noise. Compiled or not, it
         decides alike; the first compiled decision takes seconds to prepare, later ones are quicker.
+
+        `noise` is "exact", on a grid and from whole numbers (`mechanisms/exact.py`), or "float", as in
+        simulations. By default it is exact without a seed, where this policy's noise can be.
         """
         compiled = self.compiles if compiled is None else compiled
         options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
-        return self.rehearse(problem, seed=seed, **options)
+        exact = self._draws_exactly(problem, noise, seed)
+        return self.rehearse(problem, seed=learner_seed(seed), exact=exact, **options)
 
     def rehearse(self, problem: Problem, *, seed: Seed = None, **options: Any) -> Learner:
         """A learner that plays all parts, for tests: for a local policy the server and every person.
@@ -184,6 +192,26 @@ class Policy(Recipe):
         self.check(problem)
         streams, seeded = Streams.of(seed), seed is not None
         return Learner(self, problem, *self.begin(problem), streams, seeded=seeded, **options)
+
+    def refuses_exact_noise(self, problem: Any) -> str:
+        """Why its noise cannot be exact on this problem; empty where it can."""
+        guarantee = self.guarantee(problem)
+        if not guarantee.is_private:
+            return "there is no noise to protect anybody"
+        budget = guarantee.budget
+        size = budget.epsilon if isinstance(budget, PureDP) else budget.to_gaussian().mu
+        return "" if size >= LEAST_BUDGET else f"its grid is too coarse for less than {LEAST_BUDGET:.2g}"
+
+    def _draws_exactly(self, problem: Problem, noise: NoiseKind | None, seed: Seed) -> bool:
+        if noise is not None:
+            checks.one_of(("exact", "float"), noise=noise)
+        self.check(problem)
+        if noise == "float" or (noise is None and seed is not None):
+            return False
+        refused = self.refuses_exact_noise(problem)
+        if noise == "exact" and refused:
+            raise InvalidInput(f"{type(self).__name__} cannot draw exact noise here: {refused}")
+        return not refused
 
     def check(self, problem: Problem) -> None:
         """Refuse a problem this policy cannot be started on."""

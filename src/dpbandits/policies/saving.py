@@ -131,7 +131,8 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "changes": learner.changes,
         "ticket_key": learner._key.hex(),
         "seeded": learner._seeded,
-        "streams": [one.bit_generator.state for one in learner._streams] if streams else None,
+        "noise": learner.noise,
+        "streams": [_listed(one.bit_generator.state) for one in learner._streams] if streams else None,
     }
     parts = {
         "public": rounds.public,
@@ -203,10 +204,11 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
         flight = start_flight(answered.size, problem.kept_features, problem.kept_items)
         for part, state in (("public", public), ("secret", secret), ("flight", flight)):
             _fill(state, part, arrays)
-        streams = Streams.of(None)
+        # Of the kind that it had: seeds and the operating system have generators of their own.
+        streams = Streams.of(0 if header["seeded"] else None)
         if header["streams"] is not None:
             for generator, state in zip(streams, header["streams"], strict=True):
-                generator.bit_generator.state = state
+                generator.bit_generator.state = _unlisted(state)
         learner = Learner(
             policy,
             problem,
@@ -219,6 +221,7 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
             patience=header["patience"],
             key=bytes.fromhex(header["ticket_key"]),
             people=_people(problem, arrays),
+            exact=_drawn_exactly(policy, problem, header["noise"]),
         )
         rounds = learner._rounds
         learner._changes = [Change(*one) for one in header["changes"]]
@@ -235,6 +238,28 @@ def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) 
     except (DPBanditsError, KeyError, TypeError, ValueError, IndexError) as error:
         raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
     return learner
+
+
+def _drawn_exactly(policy: Policy, problem: Problem, noise: Any) -> bool:
+    checks.one_of(("exact", "float"), noise=noise)
+    if noise == "exact" and (refused := policy.refuses_exact_noise(problem)):
+        raise ValueError(f"its noise cannot be exact: {refused}")
+    return bool(noise == "exact")
+
+
+def _listed(state: Any) -> Any:
+    """A generator's state as JSON has it."""
+    if isinstance(state, dict):
+        return {name: _listed(value) for name, value in state.items()}
+    return {"array": state.tolist(), "of": state.dtype.str} if isinstance(state, np.ndarray) else state
+
+
+def _unlisted(state: Any) -> Any:
+    if not isinstance(state, dict):
+        return state
+    if state.keys() == {"array", "of"}:
+        return np.array(state["array"], state["of"])
+    return {name: _unlisted(value) for name, value in state.items()}
 
 
 def _people(problem: Problem, arrays: dict[str, Any]) -> People | None:

@@ -148,6 +148,10 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
         )
         return public, Secret(secret, np.zeros(dim))
 
+    def refuses_exact_noise(self, problem: Any) -> str:
+        """A person is in every draw after her round, if only a little, and each is rounded."""
+        return "its sums are drawn anew in every round without end"
+
     def multiplier_apart(self, problem: LinearContexts, rounds: int) -> float:
         """That of different rows."""
         return design_factorized(self.buffers, self.length).participation(rounds)

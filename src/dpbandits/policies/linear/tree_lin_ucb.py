@@ -241,6 +241,12 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
             found.append([low - lowest, low, low + highest - lowest, tail * math.sqrt(lowest / low)])
         return np.array([[found[0][LOW], *found[0][1:]], *found])
 
+    def refuses_exact_noise(self, problem: Any) -> str:
+        """Wishart noise is made of products."""
+        if self.noise == "wishart":
+            return "Wishart noise is no draw around a location"
+        return super().refuses_exact_noise(problem)
+
     def suited_to_returning(self) -> "TreeLinUCB":
         """As it is. Nothing is known of Wishart noise, or printed, for several rounds of one person."""
         if self.noise == "wishart" or self.calibration == "paper":
