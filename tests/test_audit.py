@@ -201,13 +201,12 @@ def test_a_kept_draw_does_not_change_with_the_buffer_it_came_from() -> None:
 
 def test_more_noise_than_needed_must_be_stated_as_slack() -> None:
     class Careful(type(epoch_greedy())):  # type: ignore[misc]
-        replay_floor = 0.4
-
         def begin(self, problem: dpb.Arms) -> Any:
             public, secret = super().begin(problem)
             return public._replace(scale=2.0 * public.scale), secret
 
-    assert replay(Careful(privacy=BUDGET), dpb.Arms(3)).passed
+    assert not replay(Careful(privacy=BUDGET), dpb.Arms(3)).passed
+    assert replay(Careful(privacy=BUDGET), dpb.Arms(3), floor=0.4).passed
     assert not replay(dataclasses.replace(Careful(privacy=dpb.GaussianDP(1.0))), dpb.Arms(3)).cost > 0.51
 
 

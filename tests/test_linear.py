@@ -288,8 +288,6 @@ def _learner(**options: Any) -> dpb.Learner:
         ([[[1.0, 2.0]]], "a (K, 2) array"),
         ([[1.0], [2.0, 3.0]], "a (K, 2) array"),
         (np.zeros((0, 2)), "at least one action"),
-        ([[math.nan, 1.0]], "finite features"),
-        ([[math.inf, 1.0]], "finite features"),
         ("features", "a (K, 2) array"),
         (None, "a (K, 2) array"),
         ([["a", "b"]], "a (K, 2) array"),

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import dpbandits as dpb
 from dpbandits.audit import replay
 from dpbandits.audit.watching import WatchedRounds
-from dpbandits.engine import bare, wrapped
+from dpbandits.engine import arguments, bare, wrapped
 from dpbandits.errors import HorizonReached, InvalidInput, RoundError, SaveFileError, TooLate
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.rounds import Round
 from dpbandits.policies.saving import fingerprint, restore
 from dpbandits.testing import example_environment, example_policies
-from dpbandits.testing.driving import arguments, state_bytes
+from dpbandits.testing.driving import state_bytes
 
 POLICY = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0), first_batch=3, block=4)
 FILMS = dpb.MatroidBases(dpb.UniformMatroid(6, 2))

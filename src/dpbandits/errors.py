@@ -18,6 +18,8 @@ DPBanditsError
 ```
 
 Each carries one sentence a user can act on. Nothing is changed by a call that raises.
+
+`UnusableFeatures` is a warning: the round took place, without them.
 """
 
 
@@ -27,6 +29,14 @@ class DPBanditsError(Exception):
 
 class InvalidInput(DPBanditsError, ValueError):
     """An argument that cannot be right."""
+
+
+class UnusableFeatures(UserWarning):
+    """Features with nan or infinity: the person was given an action at random, and her round counts.
+
+    If she were refused instead, every round after hers would move up by one, and with it what is
+    released when: that would give her away. The warning is for whoever serves her, not to be published.
+    """
 
 
 class UnknownName(InvalidInput):

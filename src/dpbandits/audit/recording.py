@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits.errors import AuditError
+from dpbandits.mechanisms.exact import ExactNoise, on_grid
 from dpbandits.mechanisms.wishart import draw_wishart, matrix_size
 
 
@@ -63,6 +64,7 @@ class RecordingNoise:
 
     generator: np.random.Generator
     steer: Steer
+    exact: bool = False  # on a grid
     draws: list[Draw] = field(default_factory=list)
     numbers: int = 0  # drawn in this round
     repeated: bool = False  # whether the round before had the first round's action
@@ -95,10 +97,16 @@ class RecordingNoise:
 
     def normal(self, loc: Any, scale: Any, size: Any = None) -> Any:
         """A remembered Gaussian draw."""
+        if self.exact:
+            drawn = ExactNoise(self.generator).normal(loc, scale, size)
+            return self._keep("normal", *on_grid(loc, scale), drawn)
         return self._keep("normal", loc, scale, self.generator.normal(loc, scale, size))
 
     def laplace(self, loc: Any, scale: Any, size: Any = None) -> Any:
         """A remembered Laplace draw."""
+        if self.exact:
+            drawn = ExactNoise(self.generator).laplace(loc, scale, size)
+            return self._keep("laplace", *on_grid(loc, scale), drawn)
         return self._keep("laplace", loc, scale, self.generator.laplace(loc, scale, size))
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
@@ -125,12 +133,15 @@ class ForcedNoise:
 
     recorded: list[Draw] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
+    exact: bool = False  # on a grid
 
     def start_round(self, recorded: list[Draw]) -> None:
         """The results to force in the next round."""
         self.recorded, self.draws = recorded, []
 
     def _force(self, kind: str, location: Any, scale: Any, size: Any, dof: int = 0) -> Any:
+        if self.exact and kind != "binomial":
+            location, scale = on_grid(location, scale)
         position = len(self.draws)
         if position >= len(self.recorded):
             raise Mismatch(f"draw {position + 1} of a round that drew {len(self.recorded)} before")

@@ -19,6 +19,7 @@ as usual, and also pushed to where they cost most, because a guarantee holds for
 
 import copy
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -35,17 +36,20 @@ from dpbandits.audit.recording import (
     Steer,
 )
 from dpbandits.audit.watching import WatchedRounds, bits
-from dpbandits.engine import bare, state_bytes
-from dpbandits.errors import AuditError
+from dpbandits.engine import arguments, bare, state_bytes
+from dpbandits.errors import AuditError, UnusableFeatures
 from dpbandits.mechanisms.gram import unpack
 from dpbandits.mechanisms.wishart import matrix_size, wishart_levels
-from dpbandits.policies import Policy
+from dpbandits.policies import Learner, Policy
+from dpbandits.policies.saving import restore
 from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import ApproxDP, Budget, PureDP
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import Problem
 
 Person = tuple[Any, Any]
+# What a decision left: draws of noise, those of exploration, what could be seen, the action.
+_Played = tuple[list[Draw], list[str], list[bytes], Any]
 _TOLERANCE = 1e-9
 
 
@@ -77,12 +81,17 @@ class Replay:
 
     def __str__(self) -> str:
         if self.failure is not None:
-            return f"not private: {self.failure} ({self.worst})"
+            return f"not private: {self.measured}"
         verdict = "passed" if self.passed else "NOT PRIVATE" if not self.private else "not tight"
-        return (
-            f"{verdict}: cost {self.cost:.6g} of {self.limit:.6g} over {self.neighbours:,} neighbours; "
-            f"worst: {self.worst}"
-        )
+        return f"{verdict}: {self.measured}"
+
+    @property
+    def measured(self) -> str:
+        """What was found, without a verdict."""
+        if self.failure is not None:
+            return f"{self.failure} ({self.worst})"
+        cost = f"cost {self.cost:.6g} of {self.limit:.6g}"
+        return f"{cost} over {self.neighbours:,} neighbours; worst: {self.worst}"
 
 
 @dataclass(frozen=True)
@@ -101,9 +110,11 @@ class _Setting(NamedTuple):
 
     machine: type[WatchedRounds]
     options: dict[str, Any]
-    times: list[float]
+    times: list[float | None]
     names: list[bytes | None]  # for whom each decision is, where people return
     closes: bool  # all open rounds at the end
+    reload: int | None  # the decision before which the learner is saved and loaded
+    exact: bool  # noise on a grid
 
     def rounds_of(self, position: int) -> set[int]:
         """All rounds of the person who takes part in this one."""
@@ -120,6 +131,11 @@ def replay(
     thorough: bool = True,
     in_flight: int = 1,
     patience: float | None = None,
+    reload: int | None = None,
+    exact: bool = False,
+    together: int = 1,
+    inside: bool = False,
+    floor: float = 0.9,
     machine: type[WatchedRounds] = WatchedRounds,
 ) -> Replay:
     """Replay a policy on neighbours of streams of extreme people, or until one costs too much.
@@ -127,12 +143,17 @@ def replay(
     `rounds` is the length of the streams; where the guarantee ends at a horizon, that is, so that the
     whole budget is spent. Where it claims not to, streams go on past a declared horizon. A thorough
     replay tries every position, several streams, and steers each of the first numbers drawn in a round;
-    otherwise 20 positions of one mixed stream are tried, which suits long streams.
+    otherwise 20 positions of one mixed stream are tried, which suits long streams. `floor` is the least
+    share of the budget that some neighbour must reach for the replay to have tested anything.
 
-    Rounds are opened and closed by the learner's own `Rounds`, `in_flight` at once; with `patience` by a
-    clock on which decisions come at random times, one a second on average. At the end all open rounds
-    are closed, unless the guarantee ends at a horizon. Where the problem declares
-    `rounds_per_person`, people return, and all rounds of one of them are replaced together.
+    People are served by a `Learner`, with its checks, its clipping and its refusals, `in_flight` at
+    once; with `patience` by a clock on which decisions come at random times, one a second on average. At
+    the end all open rounds are closed, unless the guarantee ends at a horizon. Where the problem
+    declares `rounds_per_person`, people return, and all rounds of one of them are replaced together.
+
+    With `reload` the learner is saved and loaded before that decision. With `exact` noise is on a grid,
+    as for learners at work (`mechanisms/exact.py`). With `together` = 2 the person after her is replaced
+    too, which may cost twice as much. With `inside` people are drawn at random within what is declared.
     """
     problem = problem or policy.problem_kind.example(rounds)
     guarantee = policy.guarantee(problem)
@@ -141,42 +162,48 @@ def replay(
     length = guarantee.horizon or max(rounds, problem.horizon or 0)
     # Her own action is seen by nobody else there.
     exempt = guarantee.trust in (Trust.JOINT, Trust.LOCAL)
-    limit, people = limit_of(guarantee.budget), problem.extreme_people()
-    times = np.cumsum(np.random.default_rng([seed, 4]).exponential(size=length)).tolist()
+    limit = together * limit_of(guarantee.budget)
+    people = problem.extreme_people()
+    if inside:
+        people = problem.people_inside(np.random.default_rng([seed, 5]))
+    times: list[float | None] = [None] * length
+    if patience is not None:
+        times = np.cumsum(np.random.default_rng([seed, 4]).exponential(size=length)).tolist()
     options = {"in_flight": in_flight, "patience": patience}
     cost, worst, tried = 0.0, "none", 0
+
+    def result(cost: float, tried: int, worst: str, failure: str | None = None) -> Replay:
+        return Replay(
+            cost=cost, limit=limit, floor=floor, neighbours=tried, worst=worst, failure=failure
+        )
+
     cases = product(_streams(people, length, seed, thorough), _visits(problem, length))
     for (name, stream), names in cases:
-        setting = _Setting(machine, options, times, names, guarantee.horizon is None)
-        for steer in _steers(policy, problem, stream, seed, thorough, setting):
-            record = _record(policy, problem, stream, steer, seed, setting)
+        closes = guarantee.horizon is None
+        setting = _Setting(machine, options, times, names, closes, reload, exact)
+        learner = policy.rehearse(problem, seed=seed, **options)
+        for steer in _steers(learner, stream, seed, thorough, setting):
+            record = _record(learner, stream, steer, seed, setting)
             # All sorts of people once, for the clipping; otherwise the two ends are what costs most.
             others = people if (name, steer) == ("mixed", Steer()) else people[:2]
             for position, person in _replacements(stream, others, seed, thorough):
                 tried += 1
                 story = f"{name}, {steer}, round {position + 1} becomes {person[1]}"
-                hers = setting.rounds_of(position)
+                last = min(position + together, length)
+                hers = set().union(*(setting.rounds_of(i) for i in range(position, last)))
                 if min(hers) < position:
                     continue  # all of hers were replaced at the first
                 try:
                     neighbour = [person if i in hers else other for i, other in enumerate(stream)]
-                    moved = _force(neighbour, record, seed, hers, exempt, setting)
+                    moved = _force(learner, neighbour, record, seed, hers, exempt, setting)
                 except Mismatch as mismatch:
-                    return _result(policy, math.inf, limit, tried, story, str(mismatch))
+                    return result(math.inf, tried, story, str(mismatch))
                 total = draws_cost(moved, guarantee.budget)
                 if total > cost:
                     cost, worst = total, story
                 if cost > limit * (1.0 + _TOLERANCE):
-                    return _result(policy, cost, limit, tried, worst, None)
-    return _result(policy, cost, limit, tried, worst, None)
-
-
-def _result(
-    policy: Policy, cost: float, limit: float, tried: int, worst: str, failure: str | None
-) -> Replay:
-    return Replay(
-        cost=cost, limit=limit, floor=policy.replay_floor, neighbours=tried, worst=worst, failure=failure
-    )
+                    return result(cost, tried, worst)
+    return result(cost, tried, worst)
 
 
 def limit_of(budget: Budget) -> float:
@@ -197,17 +224,12 @@ def _streams(
 
 
 def _steers(
-    policy: Policy,
-    problem: Problem,
-    stream: list[Person],
-    seed: int,
-    thorough: bool,
-    setting: _Setting,
+    learner: Learner, stream: list[Person], seed: int, thorough: bool, setting: _Setting
 ) -> list[Steer]:
     """Leave the draws alone; push all; push each of (at most eight of) a round's; favour an action."""
     steers = [Steer(), Steer(-1), Steer(-1, first_up=True)]
     if thorough:
-        plain = _record(policy, problem, stream, Steer(), seed, setting)
+        plain = _record(learner, stream, Steer(), seed, setting)
         numbers = max(sum(np.size(draw.result) for draw in one.draws) for one in plain)
         chosen = sorted({int(index) for index in np.linspace(0, numbers - 1, 8)}) if numbers else []
         steers += [Steer(index, up) for index in chosen for up in (False, True)]
@@ -246,24 +268,25 @@ def _replacements(
 
 
 def _record(
-    policy: Policy, problem: Problem, stream: list[Person], steer: Steer, seed: int, setting: _Setting
+    learner: Learner, stream: list[Person], steer: Steer, seed: int, setting: _Setting
 ) -> list[_Recorded]:
-    noise = RecordingNoise(np.random.default_rng([seed, 1]), steer)
-    rounds, found = setting.machine.of(policy, problem, **setting.options), []
+    noise = RecordingNoise(np.random.default_rng([seed, 1]), steer, exact=setting.exact)
+    rounds, found = setting.machine.of(learner.policy, learner.problem, **setting.options), []
     for index, person in enumerate(stream):
         start = rounds.copied()
         noise.start_round()
-        played = _play_round(rounds, person, index, seed, noise, setting)
+        rounds, played = _play_round(learner, rounds, person, index, seed, noise, setting)
         found.append(_Recorded(*played, start))
         noise.repeated = bits(found[-1].action) == bits(found[0].action)
     if setting.closes:
         start = rounds.copied()
         noise.start_round()
-        found.append(_Recorded(*_close_all(rounds, noise), start))
+        found.append(_Recorded(*_close_all(learner, rounds, noise), start))
     return found
 
 
 def _force(
+    learner: Learner,
     stream: list[Person],
     record: list[_Recorded],
     seed: int,
@@ -276,15 +299,16 @@ def _force(
     Anything that could be seen and differs is a `Mismatch`; what is returned are the draws whose
     location moved.
     """
-    noise, moved, first = ForcedNoise(), [], min(hers)
+    noise, moved, first = ForcedNoise(exact=setting.exact), [], min(hers)
     rounds = record[first].start.copied()
     for index in range(first, len(record)):
         before = record[index]
         noise.start_round(before.draws)
         if index < len(stream):
-            played = _play_round(rounds, stream[index], index, seed, noise, setting)
+            person = stream[index]
+            rounds, played = _play_round(learner, rounds, person, index, seed, noise, setting)
         else:
-            played = _close_all(rounds, noise)
+            played = _close_all(learner, rounds, noise)
         draws, explored, seen, action = played
         if len(draws) != len(before.draws):
             raise Mismatch(f"{len(draws)} draws where there were {len(before.draws)}")
@@ -302,21 +326,41 @@ def _force(
 
 @np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
 def _play_round(
-    rounds: WatchedRounds, person: Person, index: int, seed: int, noise: Any, setting: _Setting
-) -> tuple[list[Draw], list[str], list[bytes], Any]:
+    learner: Learner,
+    rounds: WatchedRounds,
+    person: Person,
+    index: int,
+    seed: int,
+    noise: Any,
+    setting: _Setting,
+) -> tuple[WatchedRounds, _Played]:
     """One decision in plain Python, with exploration seeded by its number, and all that it closes."""
     context, reward = copy.deepcopy(person)  # a policy may write into her features
     explore, rounds.seen = RecordingExplore(seed, 2, index), []
-    opened = rounds.decide(context, noise, explore, setting.times[index], setting.names[index])
-    rounds.answer(opened, bare(reward), noise)
-    return noise.draws, explore.calls, rounds.seen + state_bytes(rounds.public), np.copy(opened.action)
+    learner.lend(rounds, noise, explore)
+    if index == setting.reload:
+        rounds = setting.machine.over(restore(learner.snapshot())._rounds)
+        learner.lend(rounds, noise, explore)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusableFeatures)  # some people have no features at all
+        ticket = learner.decide(
+            *arguments(context), now=setting.times[index], person=setting.names[index]
+        )
+    reward = np.ravel(bare(reward))[: np.size(ticket.action)]
+    if np.isnan(reward).any():
+        learner.skip(ticket)
+    else:
+        learner.update(ticket, reward if np.ndim(ticket.action) else float(reward[0]))
+    seen = rounds.seen + state_bytes(rounds.public)
+    return rounds, (noise.draws, explore.calls, seen, np.copy(ticket.action))
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _close_all(rounds: WatchedRounds, noise: Any) -> tuple[list[Draw], list[str], list[bytes], Any]:
+def _close_all(learner: Learner, rounds: WatchedRounds, noise: Any) -> _Played:
     """The end of an experiment: every open round is closed."""
     rounds.seen = []
-    rounds.close_all(noise)
+    learner.lend(rounds, noise, None)
+    learner.close()
     return noise.draws, [], rounds.seen + state_bytes(rounds.public), -1
 
 

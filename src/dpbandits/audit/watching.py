@@ -19,9 +19,20 @@ class WatchedRounds(Rounds):
         self, policy: Policy, problem: Problem, public: Any, secret: Any, **options: Any
     ) -> None:
         super().__init__(policy, problem, public, secret, **options)
+        self._watch()
+
+    def _watch(self) -> None:
         self.seen: list[bytes] = []
-        self._steps = steps_of(public)
+        self._steps = steps_of(self.public)
         self._decide, self._learn = self._release_then_select, self._learn_and_tell
+
+    @classmethod
+    def over(cls, rounds: Rounds) -> "WatchedRounds":
+        """Watch the rounds of a learner from now on."""
+        watched = cls.__new__(cls)
+        watched.__dict__.update(rounds.__dict__)
+        watched._watch()
+        return watched
 
     @classmethod
     def of(cls, policy: Policy, problem: Problem, **options: Any) -> "WatchedRounds":
@@ -54,16 +65,10 @@ class WatchedRounds(Rounds):
 class ReadRounds(WatchedRounds):
     """The same with what may be read after each decision, for a replay that compares records too."""
 
-    def __init__(
-        self, policy: Policy, problem: Problem, public: Any, secret: Any, **options: Any
-    ) -> None:
-        super().__init__(policy, problem, public, secret, **options)
-        self._read = policy.released
-
     def answer(self, opened: Round, reward: Any, noise: Any) -> Any:
         """And read the record."""
         message = super().answer(opened, reward, noise)
-        reading = self._read(self.problem, self.public)
+        reading = self.policy.released(self.problem, self.public)
         self.seen += [] if reading is None else state_bytes(vars(reading).values())
         return message
 

@@ -2,7 +2,7 @@
 
 from dpbandits.engine.flight import wait
 from dpbandits.engine.sizes import known_axes, length
-from dpbandits.engine.state import NoSecret, bare, leaves, state_bytes, wrapped
+from dpbandits.engine.state import NoSecret, arguments, bare, leaves, state_bytes, wrapped
 from dpbandits.engine.streams import Chance, Noise, Streams
 from dpbandits.engine.verbs import (
     asks_pause,
@@ -18,6 +18,7 @@ __all__ = [
     "NoSecret",
     "Noise",
     "Streams",
+    "arguments",
     "asks_pause",
     "bare",
     "check_policy_verbs",

@@ -58,3 +58,10 @@ def wrapped(value: Any) -> Any:
 def bare(value: Any) -> Any:
     """A value as users are given it: an array that verbs had in a tuple, a plain number otherwise."""
     return value[0] if isinstance(value, tuple) else value
+
+
+def arguments(context: Any) -> tuple[Any, ...]:
+    """What a learner's `select` is given where the verbs see this context."""
+    if context is None:
+        return ()
+    return context if isinstance(context, tuple) else (context,)

@@ -25,8 +25,10 @@ the points α = P[Z ≥ j], β = P[Z < j − shift], and these differ from Φ(�
 width moves β by 2⁻¹⁰·μ·φ, which is more for every μ above 10⁻¹². So μ-GDP is met too; that is tested at
 small s, where the difference shows.
 
-**Sums in floating point.** Two neighbouring sums of n numbers within ½, added one by one, differ by at
-most Δ + n²·2⁻⁵³. For the 10⁶ rewards of one batch that is 10⁻⁴, a tenth of what the width pays for.
+**Sums in floating point.** Rewards and rows are stored on grids of their own, on which sums are exact
+(`problems/arms.py`, `policies/linear/rows.py`). Where they are not, two neighbouring sums of n numbers
+within ½, added one by one, differ by at most Δ + n²·2⁻⁵³: for 10⁶ of them a tenth of what the width
+pays for.
 
 Not for Wishart noise, which is no draw around a location, and not for sums that are drawn anew in every
 round without end (`sums/factorized.py`): there D has no bound.
@@ -72,6 +74,14 @@ class ExactNoise(NamedTuple):
 def grid(scale: float) -> float:
     """The step g of the grid on which draws of a scale lie."""
     return scale * _MARGIN / _UNITS
+
+
+def on_grid(loc: Any, scale: Any) -> tuple[Any, Any]:
+    """Where a draw around a location really is centred, and how wide it is: for audits."""
+    if np.ndim(loc) == 0 and np.ndim(scale) == 0:
+        return (place(loc, scale, 0), scale * _MARGIN) if scale > 0.0 else (loc, scale)
+    placed = np.vectorize(on_grid, otypes=[float, float])(loc, scale)
+    return placed[0], placed[1]
 
 
 def _each(laplace: bool, generator: Any, loc: Any, scale: Any, size: Any) -> Any:

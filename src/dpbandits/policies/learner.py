@@ -2,6 +2,7 @@
 
 import math
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,14 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Streams, forks
-from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, TooLate
+from dpbandits.errors import (
+    HorizonReached,
+    InvalidInput,
+    PrivacyError,
+    RoundError,
+    TooLate,
+    UnusableFeatures,
+)
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
@@ -23,6 +31,7 @@ from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
 from dpbandits.problems.arms import COMING_AND_GOING
+from dpbandits.problems.problem import UnusableContext
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
@@ -171,11 +180,14 @@ class Learner:
         (`rounds_per_person`), or one where it declares nothing. With `patience` every decision is told
         the time: `now`, in seconds of any public clock; an earlier one counts as the last.
         """
-        context, moment = self.problem.context(*offered), self._moment(now)
+        context, usable = offered_context(self.problem, offered)
+        moment = self._moment(now)
         with self._lock:
             self._refuse_if_unfit()
             self._refuse_past_the_horizon(1)
             opened = self._decide(context, moment, self._token(person))
+        if not usable:
+            warn_of_features()
         action = opened.action if type(opened.action) is int else opened.action.copy()
         return Ticket(action, round_name(opened.number, self._key))
 
@@ -196,9 +208,9 @@ class Learner:
         moment = self._moment(now)
         if isinstance(contexts, int | np.integer):
             checks.integer(least=1, contexts=contexts)
-            given = [self.problem.context()] * int(contexts)
+            given = [(self.problem.context(), True)] * int(contexts)
         else:
-            given = [self.problem.context(one) for one in contexts]
+            given = [offered_context(self.problem, (one,)) for one in contexts]
         named = [None] * len(given) if persons is None else list(persons)
         if len(named) != len(given):
             raise InvalidInput(f"expected {len(given)} persons, one for each decision, got {len(named)}")
@@ -212,13 +224,16 @@ class Learner:
             self._refuse_past_the_horizon(len(given))
             tokens = [self._token(person) for person in named]
             pairs = zip(given, tokens, strict=True)
-            opened = [self._decide(context, moment, token) for context, token in pairs]
+            opened = [self._decide(context, moment, token) for (context, _), token in pairs]
+        if not all(usable for _, usable in given):
+            warn_of_features()
         names = tuple(round_name(one.number, self._key) for one in opened)
         return Tickets(_stacked([one.action for one in opened]), names)
 
     def select(self, *offered: Any, person: Any = None) -> Any:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
-        context, rounds = self.problem.context(*offered), self._rounds
+        context, usable = offered_context(self.problem, offered)
+        rounds = self._rounds
         with self._lock:
             if self._stopped or self._forks != forks.times():
                 self._refuse_if_unfit()
@@ -235,6 +250,8 @@ class Learner:
             self._stopped = "select"
             action = rounds.decide(context, self._noise, self._explore, 0.0, token).action
             self._stopped = ""
+        if not usable:
+            warn_of_features()
         return action if type(action) is int else action.copy()
 
     def update(self, ticket: Any, reward: Any) -> None:
@@ -377,6 +394,12 @@ class Learner:
             self._seeded = False
             self._use(Streams.of(None))
 
+    def lend(self, rounds: Rounds, noise: Any, explore: Any) -> None:
+        """Go on with these rounds and generators. Not for users: an audit plays the same learner again
+        and again.
+        """
+        self._rounds, self._noise, self._explore = rounds, noise, explore
+
     def _use(self, streams: Streams) -> None:
         self._streams = streams
         self._noise = ExactNoise(streams.noise) if self._exact else streams.noise
@@ -475,6 +498,24 @@ class Learner:
         raise RoundError(
             "several rounds may be in flight here: decide() gives a ticket, and update() takes it"
         )
+
+
+def offered_context(problem: Problem, offered: tuple[Any, ...]) -> tuple[Any, bool]:
+    """A person's context, and whether it is what she brought."""
+    try:
+        return problem.context(*offered), True
+    except UnusableContext as unusable:
+        return unusable.instead, False
+
+
+def warn_of_features() -> None:
+    """After the round was opened: as an error, a warning would undo what must count."""
+    warnings.warn(
+        "features with nan or infinity: the round counts, with an action at random, and nothing is "
+        "learned from it",
+        UnusableFeatures,
+        stacklevel=3,
+    )
 
 
 def _stacked(actions: list[Any]) -> NDArray[Any]:

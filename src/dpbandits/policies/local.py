@@ -22,6 +22,7 @@ from dpbandits.engine.streams import Seed, learner_seed
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies import messages
+from dpbandits.policies.learner import offered_context, warn_of_features
 from dpbandits.policies.policy import NoiseKind, OpenBatches, Policy
 from dpbandits.policies.released import Released
 from dpbandits.privacy.budgets import PureDP
@@ -184,7 +185,7 @@ class Person:
 
     def select(self, *offered: Any) -> Any:
         """Her action; `offered` is her context, where there is one. Neither is sent anywhere."""
-        context = self.problem.context(*offered)
+        context, usable = offered_context(self.problem, offered)
         with self._lock:
             self._refuse_if_unfit()
             if self._begun:
@@ -196,6 +197,8 @@ class Person:
             elif isinstance(action, np.ndarray):
                 action = action.copy()
             self._open = (context, action)
+        if not usable:
+            warn_of_features()
         return action
 
     def report(self, reward: Any) -> bytes:

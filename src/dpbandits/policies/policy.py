@@ -49,8 +49,6 @@ class Policy(Recipe):
     paper: ClassVar[str]
     needs_horizon: ClassVar[bool] = False
     status: ClassVar[str] = "proved"
-    # The least share of the budget that some replayed neighbour must reach.
-    replay_floor: ClassVar[float] = 0.9
     # Whether a learner runs compiled unless told otherwise: worth a second's wait for linear algebra.
     compiles: ClassVar[bool] = False
 

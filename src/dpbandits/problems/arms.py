@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
@@ -54,6 +55,9 @@ class Arms(Problem):
         """Both ends first, then the inside, far beyond both ends, and no reward at all."""
         beyond = (-1e9, 1e300, math.inf, -math.inf, self.missing)
         return tuple((None, reward) for reward in (0.0, 1.0, 0.25, 0.5, *beyond))
+
+    def _reward_inside(self, share: float, chance: np.random.Generator) -> float:
+        return share
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of arms and the range rewards are clipped to; who comes and goes, if any may."""

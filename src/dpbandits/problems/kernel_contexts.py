@@ -146,6 +146,12 @@ class KernelContexts(Problem):
         odd = (0.3 * bound, 3.0 * bound, -1e9, 1e300, math.inf, -math.inf, self.missing)
         return (*ends, *((rare, reward) for reward in odd), (common, self.missing))
 
+    def _reward_inside(self, share: float, chance: np.random.Generator) -> float:
+        return float(self.max_reward) * (2.0 * share - 1.0)
+
+    def _context_inside(self, chance: np.random.Generator) -> int:
+        return int(chance.integers(len(self.contexts)))
+
     def public_facts(self) -> tuple[str, ...]:
         """What is declared."""
         bound = f"{self.max_reward:g}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.problems.problem import Problem
+from dpbandits.problems.problem import Problem, UnusableContext
 
 Array = NDArray[np.float64]
 # The inverse and the square of a bound must be numbers: of 1e-310, 1/max_norm would be infinite.
@@ -61,6 +61,9 @@ class LinearProblem(Problem):
         """One number (or a boolean), later clipped; NaN and what is no number are refused."""
         return checks.reward(value)
 
+    def _reward_inside(self, share: float, chance: np.random.Generator) -> float:
+        return self.max_reward * (2.0 * share - 1.0)
+
 
 @dataclass(frozen=True)
 class LinearContexts(LinearProblem):
@@ -104,7 +107,7 @@ class LinearContexts(LinearProblem):
         return (context[0][action : action + 1].copy(),), 0
 
     def context(self, *offered: Any) -> tuple[Array]:
-        """A (K, d) array of finite features, each scaled down to `max_norm` where it is longer."""
+        """A (K, d) array of features, each scaled down to `max_norm` where it is longer."""
         shape = f"a vector of {self.dim}" if self.arms else f"a (K, {self.dim}) array of"
         if len(offered) != 1:
             raise InvalidInput(f"select() takes one thing, {shape} features; got {len(offered)}")
@@ -126,7 +129,8 @@ class LinearContexts(LinearProblem):
             if square.max() <= self.max_norm * self.max_norm:  # most are; what is not finite is not
                 return (given,)
             if not np.isfinite(given).all():
-                raise InvalidInput("expected finite features, got nan or infinity")
+                # With zeros every action is as good as another, and the row learned from is zero.
+                raise UnusableContext((np.zeros_like(given),))
             return (_within(given, square, self.max_norm),)
 
     def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
@@ -159,6 +163,11 @@ class LinearContexts(LinearProblem):
             (np.outer(np.linspace(-1.0, 1.0, 8), first - 0.5 * second) / 1.2, 0.8 * reward),
         )
         return tuple(((features,), value) for features, value in people)
+
+    def _context_inside(self, chance: np.random.Generator) -> tuple[Array]:
+        rows = chance.normal(size=(int(chance.integers(1, 5)), self.dimension))
+        rows *= chance.random((rows.shape[0], 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
+        return (self.max_norm * rows,)
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of features and the bounds."""

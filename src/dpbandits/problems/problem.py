@@ -5,8 +5,20 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from dpbandits import checks
 from dpbandits.recipes import Recipe
+
+_INSIDE = 24  # people drawn at random for an audit
+
+
+class UnusableContext(Exception):
+    """A context that nothing can be learned from; `instead` is the one to play the round with."""
+
+    def __init__(self, instead: Any) -> None:
+        super().__init__()
+        self.instead = instead
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,11 @@ class Problem(Recipe):
 
     @abstractmethod
     def context(self, *offered: Any) -> Any:
-        """What `select` was given, checked and brought into the declared range."""
+        """What `select` was given, checked and brought into the declared range.
+
+        What no data can be (another type, another shape) is refused. What a person may have brought is
+        not: `UnusableContext` has the context to play her round with.
+        """
 
     @property
     def kept_features(self) -> int | None:
@@ -66,6 +82,21 @@ class Problem(Recipe):
         """(context, reward) pairs for audits: first two opposite ends of what is declared, then others
         inside and beyond it.
         """
+
+    def people_inside(self, chance: np.random.Generator) -> tuple[tuple[Any, Any], ...]:
+        """The same for people within what is declared, at random: no leak may hide between the ends."""
+        parts = [0, _INSIDE - 1, *chance.permutation(np.arange(1, _INSIDE - 1))]
+        shares = (parts + chance.random(_INSIDE)) / _INSIDE  # one in each part, opposite ones first
+        rewards = [self._reward_inside(float(share), chance) for share in shares]
+        return tuple((self._context_inside(chance), reward) for reward in rewards)
+
+    @abstractmethod
+    def _reward_inside(self, share: float, chance: np.random.Generator) -> Any:
+        """A reward at this share of the range, as verbs are given it."""
+
+    def _context_inside(self, chance: np.random.Generator) -> Any:
+        """A context as verbs are given it."""
+        return None
 
     @property
     def missing(self) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from dpbandits.audit import replay, report_cost
 from dpbandits.audit.replay import limit_of
 from dpbandits.audit.watching import ReadRounds
-from dpbandits.engine import bare, leaves
+from dpbandits.engine import arguments, bare, leaves
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.environments import Environment
 from dpbandits.errors import (
@@ -37,7 +37,6 @@ from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
 from dpbandits.testing.driving import (
     alike,
-    arguments,
     drive,
     drive_apart,
     simulated_totals,

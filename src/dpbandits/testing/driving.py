@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits import engine
-from dpbandits.engine import Streams, bare, wrapped
+from dpbandits.engine import Streams, arguments, bare, wrapped
 from dpbandits.environments import Environment
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, Ticket
 from dpbandits.simulation.run import play
@@ -20,13 +20,6 @@ class Driven:
     actions: list[Any]
     totals: list[float]
     state: bytes
-
-
-def arguments(context: Any) -> tuple[Any, ...]:
-    """What a learner's `select` is given where the verbs see this context."""
-    if context is None:
-        return ()
-    return context if isinstance(context, tuple) else (context,)
 
 
 def alike(reward: float, action: Any) -> Any:

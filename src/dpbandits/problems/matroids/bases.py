@@ -119,6 +119,9 @@ class MatroidBases(Problem):
             rewards += [mixed, 1.0 - mixed]
         return tuple((None, (reward,)) for reward in (*rewards, self.missing))
 
+    def _reward_inside(self, share: float, chance: np.random.Generator) -> Rewards:
+        return ((share + chance.random(self.items)) % 1.0,)
+
     def public_facts(self) -> tuple[str, ...]:
         """The matroid and the range rewards are clipped to."""
         return "the matroid", "the reward range [0, 1]"

@@ -1,0 +1,150 @@
+"""All replays that a policy is put through: no leak may hide where one of them does not look.
+
+A replay of short streams of extreme people at one budget would pass a policy that leaks late, or about
+rewards in between, or at small budgets, or in many dimensions, or whose short batches (`small`) are
+those of another recipe, or that knows an audit when it sees one. So streams are long as well, people
+drawn at random, budgets others, dimensions more; and what was recorded must be what is executed.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from dpbandits.audit.recording import RecordingNoise, Steer
+from dpbandits.audit.replay import Replay, replay
+from dpbandits.engine import Streams, arguments, bare, state_bytes
+from dpbandits.errors import DPBanditsError, UnusableFeatures
+from dpbandits.policies import Learner, Policy
+from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpbandits.problems import Problem
+
+# How much longer a long stream is, and what other budgets are tried, as parts of the one asked for.
+_LONGER, _FACTORS = 20, (0.03, 0.4, 3.0)
+
+
+class Check(NamedTuple):
+    """One of them, and what it found."""
+
+    title: str
+    passed: bool
+    said: str
+
+
+def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Callable[[], Check]]]:
+    """The checks of a policy, each with its title, to be made one by one; short streams of `rounds`."""
+    kind = policy.problem_kind
+    short = rounds or kind.replay_rounds
+    long, half = _LONGER * kind.replay_rounds, short // 2
+    flight: dict[str, Any] = {"in_flight": 7}
+
+    def quick(title: str, one: Policy, problem: Problem, length: int = short, **options: Any) -> Any:
+        def run() -> Check:
+            found = replay(one, problem, rounds=length, thorough=False, **options)
+            return Check(title, found.private, found.measured)
+
+        return title, run
+
+    small, example = policy.small(), kind.example(short)
+    yield "small() is the same recipe", lambda: _same_recipe(policy, small)
+    yield "what is recorded is what is executed", lambda: _executed_as_recorded(small, example, short)
+    title = "extreme people, short batches, every position"
+    yield title, lambda: _tight(title, replay(small, example, rounds=short, thorough=short <= 100))
+    yield quick("rewards and features inside the range", small, example, inside=True)
+    yield quick("two people at once", small, example, together=2)
+    yield quick("seven rounds in flight", small, kind.example(short + 7), short + 7, **flight)
+    yield quick("rounds closed by a clock", small, example, patience=3.0, **flight)
+    if not type(policy).abstract:  # those are in no table, so that none can be loaded
+        yield quick("saved and loaded half way, in flight", small, example, reload=half, **flight)
+    if not policy.refuses_exact_noise(example):
+        yield quick("exact noise on a grid", small, example, exact=True)
+    for factor in _FACTORS:
+        with contextlib.suppress(DPBanditsError):  # not every policy takes every budget
+            other = replace(small, privacy=_scaled(policy.privacy, factor))
+            other.guarantee(example)
+            yield quick(f"at {other.privacy}", other, example)
+    wide = kind.example(short, size=12)
+    yield quick("twelve dimensions", small, wide)
+    yield quick("twelve dimensions, people in all of them", small, wide, inside=True)
+    yield quick(f"as configured, {long:,} rounds", policy, kind.example(long), long)
+
+
+def _tight(title: str, found: Replay) -> Check:
+    """Private, and near the limit somewhere: otherwise nothing was tested."""
+    return Check(title, found.passed, found.measured if found.passed else str(found))
+
+
+def _same_recipe(policy: Policy, small: Policy) -> Check:
+    """Short batches are an option of the same class, at the same budget."""
+    same = type(small) is type(policy) and small.privacy == policy.privacy
+    said = "yes" if same else f"{small!r} is not {type(policy).__name__} at {policy.privacy}"
+    return Check("small() is the same recipe", same, said)
+
+
+def _scaled(budget: Budget, factor: float) -> Budget:
+    match budget:
+        case PureDP(epsilon=size):
+            return PureDP(size * factor)
+        case GaussianDP(mu=size):
+            return GaussianDP(size * factor)
+        case ZeroConcentratedDP(rho=size):
+            return ZeroConcentratedDP(size * factor)
+        case ApproxDP(epsilon=size, delta=delta):
+            return ApproxDP(size * factor, delta)
+        case RenyiDP(order=order):
+            return RenyiDP(order, budget.size * factor)
+    return budget
+
+
+def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Check:
+    """A learner with a real generator, plain and compiled, is bit for bit what the audit records.
+
+    A policy that tells the two apart, or whose compiled verbs are others, is found out here.
+    """
+    title, seed = "what is recorded is what is executed", np.random.SeedSequence(1)
+    last = policy.guarantee(problem).horizon or rounds
+    people = problem.extreme_people()
+    order = np.random.default_rng(2).integers(len(people), size=last)
+    kinds = [False] if policy.refuses_exact_noise(problem) else [False, True]
+    for exact in kinds:
+        options: dict[str, Any] = {"seed": seed, "exact": exact}
+        plain, recorded = (policy.rehearse(problem, **options) for _ in range(2))
+        streams = Streams.of(seed)
+        noise = RecordingNoise(streams.noise, Steer(), exact=exact)
+        recorded.lend(recorded._rounds, noise, streams.explore)
+        learners = {"plain": plain, "recorded": recorded}
+        if _compiles(policy, problem, *people[0]):
+            learners["compiled"] = policy.rehearse(problem, compiled=True, **options)
+        for index in order:
+            for learner in learners.values():
+                _serve(learner, *people[index])
+            states = {n: state_bytes(one._public, one._secret) for n, one in learners.items()}
+            for which, state in states.items():
+                if state != states["plain"]:
+                    return Check(title, False, f"the {which} form differs in round {plain.rounds}")
+    return Check(title, True, f"{', '.join(learners)}: alike for {last} rounds")
+
+
+def _compiles(policy: Policy, problem: Problem, context: Any, reward: Any) -> bool:
+    """Whether it can run compiled at all: a policy in plain Python alone need not."""
+    try:
+        _serve(policy.rehearse(problem, compiled=True, seed=0), context, reward)
+    except NumbaError:
+        return False
+    return True
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _serve(learner: Learner, context: Any, reward: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusableFeatures)
+        ticket = learner.decide(*arguments(context))
+    values = np.ravel(bare(reward))[: np.size(ticket.action)]
+    if np.isnan(values).any():
+        learner.skip(ticket)
+    else:
+        learner.update(ticket, values if np.ndim(ticket.action) else float(values[0]))

@@ -1,0 +1,136 @@
+"""Policies that leak where a short replay does not look; see `battery.py` for what finds each."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpbandits.engine import Noise
+from dpbandits.policies.arms import noise_aware_imed
+from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
+from dpbandits.policies.linear import randomized_lin_ucb
+from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.budgets import PureDP
+from dpbandits.problems import Arms
+from dpbandits.sums.batches import Buffers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evasive(NoiseAwareIMED):
+    """A `NoiseAwareIMED` whose state class brings wrong verbs."""
+
+    abstract: ClassVar[bool] = True
+    state: ClassVar[type[noise_aware_imed.Public]] = noise_aware_imed.Public
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """The usual state, in the class whose verbs are wrong."""
+        public, secret = super().begin(problem)
+        return self.state(*public), secret
+
+
+class LeaksLate(Evasive):
+    """From round 300 on ties are broken by the raw sums."""
+
+    abstract = True
+
+    class state(noise_aware_imed.Public):
+        def release(self, secret: Buffers, noise: Noise) -> None:
+            """A thousandth of the open batches joins the means."""
+            super().release(secret, noise)
+            if self.turns.plays.sum() >= 300:
+                self.estimates.mean[:] += 1e-3 * secret.open[:, 0]
+
+
+class LeaksInside(Evasive):
+    """A reward between 0.6 and 0.9 counts four times."""
+
+    abstract = True
+
+    class state(noise_aware_imed.Public):
+        def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
+            """Three times more than was paid for."""
+            super().observe(secret, context, action, reward)
+            if 0.6 < reward < 0.9:
+                secret.open[action, 0] += 3.0 * (reward - 0.5)
+
+
+class KnowsTheAudit(Evasive):
+    """Noise only for a generator that is not NumPy's own."""
+
+    abstract = True
+
+    class state(noise_aware_imed.Public):
+        def release(self, secret: Buffers, noise: Noise) -> None:
+            """As it should be while somebody looks."""
+            watched = not isinstance(noise, np.random.Generator)
+            super().release(secret, noise if watched else _Silent())
+
+
+class _Silent:
+    """Returns the location."""
+
+    def normal(self, loc: float, scale: float) -> float:
+        return loc
+
+    def laplace(self, loc: float, scale: float) -> float:
+        return loc
+
+    def binomial(self, n: int, p: float) -> int:
+        return round(n * p)
+
+
+class LeaksAtSmallBudgets(Evasive):
+    """Half the noise below ε or μ = 0.1."""
+
+    abstract = True
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """The noise of twice the budget."""
+        budget = self.privacy
+        size = budget.epsilon if isinstance(budget, PureDP) else budget.to_gaussian().mu
+        public, secret = super().begin(problem)
+        if size < 0.1:
+            batches = public.batches
+            public = public._replace(batches=batches._replace(scale=batches.scale / 2.0))
+        return public, secret
+
+
+class ShowsAnother(Evasive):
+    """Half the noise; with short batches it is another policy, which has all of it."""
+
+    abstract = True
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """The noise of twice the budget."""
+        public, secret = super().begin(problem)
+        batches = public.batches
+        return public._replace(batches=batches._replace(scale=batches.scale / 2.0)), secret
+
+    def small(self) -> NoiseAwareIMED:
+        """Not itself."""
+        honest = NoiseAwareIMED(privacy=self.privacy)
+        return replace(honest, first_batch=2, growth=0.25, block=3)
+
+
+class LeaksInManyDimensions(RandomizedLinUCB):
+    """Beyond eight features the last of them goes without noise into the choice."""
+
+    abstract: ClassVar[bool] = True
+
+    class state(randomized_lin_ucb.Public):
+        def release(self, secret: Any, noise: Noise) -> None:
+            """The raw sum of the last feature joins the estimate."""
+            super().release(secret, noise)
+            if self.mean.size > 8:
+                self.mean[-1] += 1e-3 * secret.buffers.open[0, -1]
+
+
+EVASIVE: tuple[type[Policy], ...] = (
+    LeaksLate,
+    LeaksInside,
+    KnowsTheAudit,
+    LeaksAtSmallBudgets,
+    LeaksInManyDimensions,
+    ShowsAnother,
+)
