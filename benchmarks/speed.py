@@ -269,6 +269,42 @@ def learner() -> list[dict[str, object]]:
     return rows
 
 
+def exact_noise() -> list[dict[str, object]]:
+    """A learner at work, on exact noise from ChaCha20, against the same on floating-point noise."""
+    rows = []
+    features = np.random.default_rng(0).normal(size=(25, 5)) / 5.0
+    cases: list[tuple[dpb.Policy, dpb.Problem, tuple[Any, ...], int]] = [
+        (dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), dpb.Arms(5), (), 20_000),
+        (
+            dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6)),
+            dpb.LinearContexts(5),
+            (features,),
+            5_000,
+        ),
+        (dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), dpb.Arms(5, horizon=10**9), (), 1_000),
+    ]
+    for policy, problem, offered, rounds in cases:
+        exact = policy.start(problem)
+        floats = policy.start(problem, seed=1)
+        assert (exact.noise, floats.noise) == ("exact", "float")
+
+        def serve(it: dpb.Learner, offered: tuple[Any, ...] = offered, rounds: int = rounds) -> None:
+            for _ in range(rounds):
+                it.update(it.select(*offered), 1.0)
+
+        mine, reference = best_of(lambda it=exact: serve(it), lambda it=floats: serve(it))
+        rows.append(
+            {
+                "what": f"{policy.name()}, select + update, exact noise",
+                "measured": f"{1e6 * mine / rounds:.1f} µs",
+                "reference": f"floating-point noise {1e6 * reference / rounds:.1f} µs",
+                "ratio": mine / reference,
+                "goal": "",
+            }
+        )
+    return rows
+
+
 def start_up() -> list[dict[str, object]]:
     """The command line, once compiled."""
 
@@ -295,6 +331,7 @@ if __name__ == "__main__":
         *kernels(),
         *learner(),
         *linear_learner(),
+        *exact_noise(),
         *start_up(),
     ]
     Console(width=130).print(terminal_table(rows, "Speed (best of 9, in turns)"))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dpbandits as dpb
-from dpbandits.audit import BROKEN, replay
+from dpbandits.audit import BROKEN, broken_evasive, replay
+from dpbandits.audit.battery import battery
 from dpbandits.audit.broken import BrokenThompson, BrokenTree
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import _draw_cost
@@ -208,6 +209,33 @@ def test_more_noise_than_needed_must_be_stated_as_slack() -> None:
     assert not replay(Careful(privacy=BUDGET), dpb.Arms(3)).passed
     assert replay(Careful(privacy=BUDGET), dpb.Arms(3), floor=0.4).passed
     assert not replay(dataclasses.replace(Careful(privacy=dpb.GaussianDP(1.0))), dpb.Arms(3)).cost > 0.51
+
+
+@pytest.mark.parametrize(
+    ("kind", "title"),
+    [
+        (broken_evasive.LeaksLate, "as configured, 960 rounds"),
+        (broken_evasive.LeaksInside, "rewards and features inside the range"),
+        (broken_evasive.KnowsTheAudit, "what is recorded is what is executed"),
+        (broken_evasive.LeaksAtSmallBudgets, "at 0.03-GDP"),
+        (broken_evasive.LeaksInManyDimensions, "twelve dimensions, people in all of them"),
+        (broken_evasive.ShowsAnother, "small() is the same recipe"),
+    ],
+    ids=str,
+)
+def test_evasive_policies_pass_a_short_replay_but_not_the_battery(
+    kind: type[dpb.Policy], title: str
+) -> None:
+    policy = kind(privacy=dpb.GaussianDP(1.0))
+    rounds = policy.problem_kind.replay_rounds
+    example = policy.problem_kind.example(rounds)
+    assert replay(policy.small(), example, rounds=rounds, thorough=False).passed
+    check = dict(battery(policy))[title]()
+    assert not check.passed, check.said
+    honest = kind.__mro__[1]
+    while honest.abstract:
+        honest = honest.__mro__[1]
+    assert dict(battery(honest(privacy=dpb.GaussianDP(1.0))))[title]().passed
 
 
 class _SetsExplore(dpb.RandomizedLinUCB):

@@ -312,13 +312,14 @@ def check_replay(policy: Policy, world: Environment) -> None:
         # And as it is, on a longer stream and a larger problem: private, if not at its worst there.
         long = replay(policy, example(6 * rounds, size=6), thorough=False)
         require(long.private, policy, str(long))
-        # Past a horizon that was declared, where the guarantee is said not to end there.
-        past = replay(policy.small(), example(rounds // 4), rounds=rounds, thorough=False)
+        # Past a horizon that was declared, where the guarantee is said not to end there; for people in
+        # between the ends.
+        past = replay(policy.small(), example(rounds // 4), rounds=rounds, thorough=False, inside=True)
         require(past.private, policy, str(past))
 
 
 def check_replay_in_flight(policy: Policy, world: Environment) -> None:
-    """The guarantee holds with several rounds open, by count and by a clock."""
+    """The guarantee holds with several rounds open, by count and by a clock, and after save and load."""
     kind = type(world.problem(ROUNDS))
     if not policy.guarantee(kind.example(100)).is_private:
         return
@@ -326,6 +327,10 @@ def check_replay_in_flight(policy: Policy, world: Environment) -> None:
         length = kind.replay_rounds + (places if patience is None else 10)
         problem = kind.example(length)
         options: dict[str, Any] = {"in_flight": places, "patience": patience}
+        if places == 7:
+            options["exact"] = not policy.refuses_exact_noise(problem)
+            if not type(policy).abstract:
+                options["reload"] = length // 2
         found = replay(policy.small(), problem, rounds=length, thorough=False, **options)
         require(found.private, policy, f"{places} open, patience {patience}: {found}")
 
