@@ -2,7 +2,7 @@
 
 from dpbandits.engine.flight import wait
 from dpbandits.engine.sizes import known_axes, length
-from dpbandits.engine.state import NoSecret, bare, leaves, state_bytes, wrapped
+from dpbandits.engine.state import NoSecret, bare, beyond_limits, leaves, state_bytes, wrapped
 from dpbandits.engine.streams import Chance, Noise, Streams
 from dpbandits.engine.verbs import (
     asks_pause,
@@ -20,6 +20,7 @@ __all__ = [
     "Streams",
     "asks_pause",
     "bare",
+    "beyond_limits",
     "check_policy_verbs",
     "check_verbs",
     "is_local",

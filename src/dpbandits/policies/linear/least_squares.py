@@ -8,6 +8,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, Limits
 from dpbandits.policies.linear.algebra import multiply, norm_bound
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.reading import of_ellipsoid
@@ -34,6 +35,15 @@ class LeastSquares(NamedTuple):
     max_norm: float
     max_reward: float
     settings: Array  # the policy's own
+
+    def limits(self) -> Limits:
+        """The decision set and the policy's own numbers are declared."""
+        recipe = dict.fromkeys(("actions", "settings"), FROM_RECIPE)
+        return {"round": COUNT, "log_det": NOT_NEGATIVE, **recipe}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """Nothing is hidden, so nothing needs a release."""
