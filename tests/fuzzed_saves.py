@@ -46,6 +46,14 @@ def corrupt(arrays: dict[str, Any], chance: np.random.Generator) -> dict[str, An
     return changed
 
 
+def corrupt_header(header: dict[str, Any], chance: np.random.Generator) -> dict[str, Any]:
+    """One of its numbers, sometimes."""
+    if chance.random() < 0.8:
+        return header
+    name = str(chance.choice(["in_flight", "decided", "observed", "closings", "closed_then", "now"]))
+    return header | {name: int(chance.choice(NUMBERS))}
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     loaded = refused = 0
@@ -56,7 +64,7 @@ def main() -> None:
         chance = np.random.default_rng(26)
         for case in range(CASES):
             try:
-                learner = restore(closed(header, corrupt(arrays, chance)))
+                learner = restore(closed(corrupt_header(header, chance), corrupt(arrays, chance)))
                 loaded += 1
             except DPBanditsError:
                 refused += 1
