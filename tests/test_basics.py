@@ -1,6 +1,7 @@
 """Checks and recipes: the small things everything else stands on."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,35 @@ def test_records_that_are_no_recipes(text: str, says: str) -> None:
 def test_a_recipe_of_another_sort_is_refused() -> None:
     with pytest.raises(InvalidInput, match="expected a Policy, got the record of a Arms"):
         dpb.Policy.from_dict(dpb.Arms(3).to_dict())
+
+
+def test_no_class_takes_over_the_records_of_this_package() -> None:
+    with pytest.raises(InvalidInput, match=r"has the name of dpbandits\.problems\.arms\.Arms"):
+
+        @dataclass(frozen=True)
+        class Arms(Recipe):
+            arms: int
+
+    assert type(Recipe.from_dict(dpb.Arms(3).to_dict())) is dpb.Arms
+
+
+def test_of_two_classes_of_one_name_from_outside_neither_is_taken() -> None:
+    def made() -> type[Recipe]:
+        @dataclass(frozen=True)
+        class ThrownAway(Recipe):
+            pass
+
+        return ThrownAway
+
+    for _ in range(2):  # made again in the same place, it is the same class anew
+        assert made() is type(Recipe.from_dict({"kind": "ThrownAway"}))
+
+    @dataclass(frozen=True)
+    class ThrownAway(Recipe):
+        pass
+
+    with pytest.raises(InvalidInput, match="several recipes are called 'ThrownAway'"):
+        Recipe.from_dict({"kind": "ThrownAway"})
 
 
 def test_numpy_numbers_become_plain_and_missing_fields_are_named() -> None:

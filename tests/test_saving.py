@@ -161,7 +161,60 @@ def test_a_guessed_draft_name_is_not_written_to(tmp_path: Path) -> None:
 
 def test_a_failed_save_leaves_the_learner_and_the_folder_as_they_were(tmp_path: Path) -> None:
     learner = trained()
-    with pytest.raises(OSError, match="No such file"):
-        learner.save(tmp_path / "none" / "x.dpb")
-    assert not list(tmp_path.iterdir())
-    learner.select()
+    (tmp_path / "folder").mkdir()
+    for path, says in [
+        (tmp_path / "none" / "x.dpb", "No such file"),
+        (tmp_path / "folder", "Is a directory|not empty|File exists"),
+        (tmp_path / "x.continued", "could not be loaded"),
+        (tmp_path / ("x" * 300), "too long"),
+        ("x\0y", "null"),
+        (None, "NoneType"),
+    ]:
+        with pytest.raises(SaveFileError, match=says):
+            learner.save(path)  # type: ignore[arg-type]
+    assert [one.name for one in tmp_path.iterdir()] == ["folder"]
+    learner.update(learner.select(), 1.0)
+    assert dpb.load(learner.save(tmp_path / "x.dpb")).rounds == 101
+
+
+@pytest.mark.parametrize("path", [None, 3, "", "x\0y", "x" * 300])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    with pytest.raises(SaveFileError):
+        dpb.load(path)
+
+
+def test_a_hard_link_is_refused_and_both_names_are_kept(tmp_path: Path) -> None:
+    path = trained().save(tmp_path / "x.dpb")
+    (tmp_path / "y.dpb").hardlink_to(path)
+    for name in ("x.dpb", "y.dpb"):
+        with pytest.raises(SaveFileError, match="has a hard link, by which it could be continued again"):
+            dpb.load(tmp_path / name)
+    (tmp_path / "y.dpb").unlink()
+    assert dpb.load(path).rounds == 100
+
+
+def test_a_file_that_cannot_be_read_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    path = trained().save(tmp_path / "x.dpb")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", denied)
+        with pytest.raises(SaveFileError, match=r"cannot be read: .*Permission denied"):
+            dpb.load(path)
+    assert dpb.load(path).rounds == 100
+
+
+@pytest.mark.parametrize(
+    "header", ["[" * 100_000, "[]", "3", "null", '"format"', "{}", '{"format": null}', "{", "\xff"]
+)
+def test_a_header_that_is_none_is_refused(tmp_path: Path, header: str) -> None:
+    path = trained().save(tmp_path / "x.dpb")
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays["header"] = np.frombuffer(header.encode("latin-1"), np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+    with pytest.raises(SaveFileError, match="damaged or not a saved learner"):
+        dpb.load(path)
+    assert path.exists()

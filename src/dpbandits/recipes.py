@@ -14,7 +14,8 @@ import numpy as np
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 
-_KINDS: dict[str, type["Recipe"]] = {}
+# By name, then by where it was written: outside this package a name may be given twice.
+_KINDS: dict[str, dict[str, type["Recipe"]]] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Recipe:
         super().__init_subclass__(**kwargs)
         cls.abstract = "abstract" in cls.__dict__ and bool(cls.__dict__["abstract"])
         if not cls.abstract:
-            _KINDS[cls.__name__] = cls
+            _register(cls)
 
     def __post_init__(self) -> None:
         """Plain numbers only: NumPy's small integers would overflow in the arithmetic of a guarantee."""
@@ -56,7 +57,7 @@ class Recipe:
         """The recipe a record describes; unknown kinds and fields are refused by name."""
         if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
             raise InvalidInput(f"expected a record with a 'kind', got {record!r}")
-        kind = _KINDS[checks.known("recipe", record["kind"], _KINDS)]
+        kind = _kind_named(record["kind"])
         if not issubclass(kind, cls):
             raise InvalidInput(f"expected a {cls.__name__}, got the record of a {kind.__name__}")
         values = {key: _recipe(value) for key, value in record.items() if key != "kind"}
@@ -75,6 +76,28 @@ class Recipe:
         except ValueError as error:
             raise InvalidInput(f"not a recipe: {error}") from error
         return cls.from_dict(record)
+
+
+def _register(cls: type[Recipe]) -> None:
+    """Put a class into the table. What a record of this package means cannot be changed from outside."""
+    place, named = f"{cls.__module__}.{cls.__qualname__}", _KINDS.setdefault(cls.__name__, {})
+    ours = [other for other in named if _is_ours(other) and other != place]
+    if ours:
+        raise InvalidInput(f"{place} has the name of {ours[0]}, whose records it would take over")
+    if _is_ours(place):
+        named.clear()
+    named[place] = cls
+
+
+def _is_ours(place: str) -> bool:
+    return place.startswith("dpbandits.")
+
+
+def _kind_named(name: str) -> type[Recipe]:
+    named = _KINDS[checks.known("recipe", name, _KINDS)]
+    if len(named) > 1:
+        raise InvalidInput(f"several recipes are called {name!r}: {', '.join(sorted(named))}")
+    return next(iter(named.values()))
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,9 @@
 """Composition adds what it says it adds, and a filter never lets more through than its limit."""
 
 import math
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
@@ -161,3 +163,43 @@ def test_an_odometer_reads_every_kind_and_keeps_its_reading_when_it_refuses() ->
     for cost in (NonPrivate(), ApproxDP(1.0, 1e-6), GaussianDP(1.0), RenyiDP(2.0, 1.0)):
         meter.spend(cost)
         assert meter.spent == NonPrivate()
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads that are interrupted as often as may be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(spend: Callable[[], object], threads: int = 16) -> None:
+    """The same call from many threads that start together."""
+    gate = threading.Barrier(threads)
+
+    def wait_and_spend() -> None:
+        gate.wait()
+        spend()
+
+    started = [threading.Thread(target=wait_and_spend) for _ in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_threads_at_once_get_no_more_than_the_limit() -> None:
+    for _ in range(30):
+        guard, through = Filter(PureDP(1.0)), []
+        at_once(lambda g=guard, t=through: t.append(lets_through(g, PureDP(0.5))))  # type: ignore[misc]
+        assert sum(through) == 2 and guard.spent == PureDP(1.0)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_an_odometer_forgets_nothing_between_threads() -> None:
+    for _ in range(30):
+        meter = Odometer()
+        at_once(lambda m=meter: m.spend(PureDP(0.25)))  # type: ignore[misc]
+        assert meter.spent == PureDP(4.0)

@@ -2,7 +2,15 @@
 
 from dpbandits.engine.flight import wait
 from dpbandits.engine.sizes import known_axes, length
-from dpbandits.engine.state import NoSecret, arguments, bare, leaves, state_bytes, wrapped
+from dpbandits.engine.state import (
+    NoSecret,
+    arguments,
+    bare,
+    beyond_limits,
+    leaves,
+    state_bytes,
+    wrapped,
+)
 from dpbandits.engine.streams import Chance, Noise, Streams
 from dpbandits.engine.verbs import (
     asks_pause,
@@ -21,6 +29,7 @@ __all__ = [
     "arguments",
     "asks_pause",
     "bare",
+    "beyond_limits",
     "check_policy_verbs",
     "check_verbs",
     "is_local",

@@ -1,9 +1,29 @@
-"""Looking at a state: its arrays and numbers by name, whatever named tuples they are nested in."""
+"""Looking at a state: its arrays and numbers by name, whatever named tuples they are nested in.
 
+**Limits.** A state that is read from a file or a broadcast must be one that play can lead to: whole
+numbers in it are places in arrays, which compiled code does not check, and noise is as wide as it says.
+So the class of a state may have a method `limits`, which gives for its arrays either `FROM_RECIPE`
+(`begin` alone makes it: whatever comes must agree) or the least and the largest value allowed, as
+numbers or arrays, which may depend on the other arrays. An array that is not mentioned must be finite.
+"""
+
+import math
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+Limits = dict[str, tuple[Any, Any] | None]
+FROM_RECIPE = None
+MOST = 2**53  # rounds, and whatever is counted: more than there will be, and sums of them fit 64 bits
+COUNT = 0, MOST
+FLAG = 0, 1
+NOT_NEGATIVE = 0.0, sys.float_info.max
+POSITIVE = sys.float_info.min, sys.float_info.max
+ANYTHING = -math.inf, math.inf
+NOTHING = math.inf, -math.inf
 
 
 class NoSecret(NamedTuple):
@@ -13,14 +33,48 @@ class NoSecret(NamedTuple):
 def leaves(state: Any, prefix: str = "", *, sent: bool = False) -> Iterator[tuple[str, Any]]:
     """Every array and number of a state with its dotted name.
 
-    With `sent` without the parts marked `from_recipe`: those need not be told, everybody can make them.
+    With `sent` without what is `FROM_RECIPE`: that need not be told, everybody can make it.
     """
+    limits = limits_of(state) if sent else {}
     for name, value in zip(state._fields, state, strict=True):
         if hasattr(value, "_fields"):
-            if not (sent and getattr(value, "from_recipe", False)):
-                yield from leaves(value, f"{prefix}{name}.", sent=sent)
-        else:
+            yield from leaves(value, f"{prefix}{name}.", sent=sent)
+        elif limits.get(name, ANYTHING) is not FROM_RECIPE:
             yield f"{prefix}{name}", value
+
+
+def limits_of(state: Any) -> Limits:
+    """What the class of a state says about its own arrays."""
+    found: Limits = state.limits() if hasattr(state, "limits") else {}
+    return found
+
+
+def beyond_limits(state: Any, prefix: str = "") -> Iterator[str]:
+    """The names of arrays whose values play cannot have led to."""
+    limits = limits_of(state)
+    for name, value in zip(state._fields, state, strict=True):
+        if hasattr(value, "_fields"):
+            yield from beyond_limits(value, f"{prefix}{name}.")
+        elif isinstance(value, np.ndarray):
+            allowed = limits.get(name, (-sys.float_info.max, sys.float_info.max))
+            # NaN is within no limits.
+            if allowed is not None and not np.all((value >= allowed[0]) & (value <= allowed[1])):
+                yield f"{prefix}{name}"
+
+
+def places(values: NDArray[np.int64], size: int, used: int | None = None) -> tuple[int, NDArray[Any]]:
+    """The limits of places in an array of `size`, of which the first `used` (all) must be different."""
+    high, seen = np.full(values.shape, size - 1), set()
+    for index, value in enumerate(values[:used].tolist()):
+        if value in seen:
+            high[index] = -1
+        seen.add(value)
+    return 0, high
+
+
+def exactly(value: Any) -> tuple[Any, Any]:
+    """The limits of what follows from other arrays."""
+    return value, value
 
 
 def state_bytes(*states: Any) -> list[bytes]:

@@ -7,6 +7,8 @@ play is a function of public acts alone, so a guarantee holds as it stands; it s
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.episodes import NEXT
@@ -27,6 +29,25 @@ def arms_known(learner: "Learner") -> int:
     """How many arms were ever in play; the others are room for more."""
     declared: int = getattr(learner.problem, "arms", None) or 0
     return declared + sum(one.act == "add" for one in learner.changes)
+
+
+def arms_away(learner: "Learner") -> Any:
+    """The arms not in play after all changes so far; None where none may come or go."""
+    if getattr(learner._public, "away", None) is None:
+        if learner.changes:
+            raise InvalidInput(f"{type(learner.policy).__name__} cannot change arms")
+        return None
+    slots: int = getattr(learner.problem, "slots", 0)
+    known: int = getattr(learner.problem, "arms", 0)
+    away = np.arange(slots) >= known
+    for one in learner.changes:
+        checks.one_of(("add", "retire", "revive"), act=one.act)
+        checks.integer(least=known if one.act == "add" else 0, arm=one.arm)
+        known += one.act == "add"
+        if one.arm >= known or known > slots:
+            raise InvalidInput(f"there is no arm {one.arm} to {one.act}")
+        away[one.arm] = one.act == "retire"
+    return away
 
 
 def change(learner: "Learner", act: str, arm: int) -> Change:

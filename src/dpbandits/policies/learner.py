@@ -368,7 +368,7 @@ class Learner:
             self._refuse_if_unfit()
             self._stopped = "save"  # cut short, the file may be in place: both must not go on
             try:
-                written = save(self, Path(path))
+                written = save(self, path)
             except Exception:
                 self._stopped = ""  # nothing was put in place
                 raise

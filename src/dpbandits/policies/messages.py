@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dpbandits import checks
-from dpbandits.engine import leaves
+from dpbandits.engine import beyond_limits, leaves
 from dpbandits.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ def fill(public: Any, given: Any) -> None:
     for name, value in own.items():
         if isinstance(value, np.ndarray):
             value[...] = found[name]
+    with np.errstate(all="ignore"):
+        beyond = next(beyond_limits(public), None)
+    if beyond is not None:
+        raise InvalidInput(f"the broadcast says of {beyond} what messages cannot have led to")
 
 
 def _array(name: str, own: Any, given: Any) -> Any:

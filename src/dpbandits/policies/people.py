@@ -126,13 +126,21 @@ class People:
     @classmethod
     def from_arrays(cls, rounds_per_person: int, arrays: Mapping[str, NDArray[Any]]) -> "People":
         """What `arrays` gave; anything that does not fit together is a `ValueError`."""
-        people = cls(rounds_per_person, expected=int(arrays["expected"]), key=arrays["key"].tobytes())
-        cells, bits, start = arrays["cells"], arrays["bits"].tobytes(), 0
+        cells, expected, start = arrays["cells"], arrays["expected"], 0
+        kinds = {"key": "u", "expected": "i", "slots": "i", "numbers": "i", "held": "i", "bits": "u"}
+        if any(arrays[name].dtype.kind != kind for name, kind in kinds.items()) or expected.ndim:
+            raise ValueError("the register of people is not made of whole numbers")
+        if not 1 <= expected <= cells.nbytes:  # which would take more room than there is
+            raise ValueError("the counts of people are not of the declared size")
+        people = cls(rounds_per_person, expected=int(expected), key=arrays["key"].tobytes())
+        bits = arrays["bits"].tobytes()
         if cells.shape != people._counts.cells.shape or cells.dtype != people._counts.cells.dtype:
             raise ValueError("the counts of people are not of the declared size")
         people._counts.cells[...] = cells
         for slot, number, held in zip(arrays["slots"], arrays["numbers"], arrays["held"], strict=True):
             one = people._open[int(slot)] = _Filter(int(number), people.expected)
+            if held < 0 or number < 0:
+                raise ValueError("the open batches of people are not of the size that they say")
             one.reserve(int(held))
             for index, layer in enumerate(one.layers):
                 one.layers[index] = bytearray(bits[start : start + len(layer)])

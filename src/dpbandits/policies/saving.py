@@ -2,15 +2,28 @@
 
 A file is a NumPy archive (a zip with checksums) of the state's arrays and one JSON header. Nothing is
 pickled, and classes are looked up in a closed table. Continuing one save twice, on different people,
-would reuse its noise: so saving ends a learner, loading renames the file, a renamed file is refused.
+would reuse its noise: so saving ends a learner, loading renames the file, and a renamed file is refused,
+as is one with a second name (a hard link).
+
+**What is checked.** The recipe is made anew, and with it all that follows from it: the scale of noise,
+and every array that `begin` alone makes (`FROM_RECIPE` in `engine/state.py`), must be bit for bit what
+this version makes. So a save of another version goes on if its format is this one and its noise is still
+right, and is refused otherwise. All other arrays must have the shape and type they should, and values
+that play can lead to (`limits`); the counts of rounds in the header must be those of the state, rounds
+in flight must be of actions that there are, and arms in play those that the changes lead to.
+
+**What is not.** The file is not signed. Whoever can write it can put other data in the place of what was
+observed, can choose the generators of a seeded learner, and so know its noise, or give back draws that
+were spent where a policy limits them; whoever can copy it can continue it twice. Keep it where only its
+owner can write.
 """
 
 import io
 import json
+import math
 import os
 import platform
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +33,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from dpbandits import checks
-from dpbandits.engine import Streams, bare, leaves, wrapped
+from dpbandits.engine import Streams, bare, beyond_limits, leaves, wait, wrapped
 from dpbandits.engine.flight import (
     Flight,
     kept_action,
@@ -30,8 +43,8 @@ from dpbandits.engine.flight import (
     put_outcome,
     start_flight,
 )
-from dpbandits.errors import DPBanditsError, SaveFileError
-from dpbandits.policies.changes import Change
+from dpbandits.errors import SaveFileError
+from dpbandits.policies.changes import Change, arms_away
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.people import People
 from dpbandits.policies.policy import Policy
@@ -41,11 +54,23 @@ from dpbandits.version import __version__
 
 FORMAT = 2
 _USED = ".continued"
+_CHACHA = 20  # rounds of the cipher
 _NOBODY = bytes(16)  # the token of a round whose person was not named
+_KEY = 16  # bytes, of tickets
 
 
-def save(learner: Learner, path: Path) -> Path:
+def save(learner: Learner, path: str | Path) -> Path:
     """Write a learner, with its rounds in flight; replaces an older save of that name as a whole."""
+    try:
+        path = Path(path)
+        if path.suffix == _USED:
+            raise SaveFileError(f"a file called {path.name} could not be loaded: {_USED} says it was")
+        return _written(learner, path)
+    except (OSError, TypeError, ValueError) as error:
+        raise SaveFileError(f"the learner cannot be saved to {str(path)!r:.200}: {error}") from error
+
+
+def _written(learner: Learner, path: Path) -> Path:
     # Without a seed the noise comes fresh from the operating system, so nothing is kept to repeat.
     archive = _archive(learner, streams=learner._seeded)
     # A new file of an unguessable name, readable by its owner only, moved into place whole.
@@ -95,22 +120,31 @@ def load(path: str | Path) -> Learner:
 
     What is left, ``….continued``, holds raw data and may be deleted.
     """
-    path = Path(path)
-    target = path.resolve()
-    used = target.with_name(target.name + _USED)
-    if target.suffix == _USED or (used.exists() and not target.exists()):
-        raise SaveFileError(f"{path} was continued already; doing so twice would reuse its noise")
-    if not target.is_file():
-        raise SaveFileError(f"there is no save file at {path}")
     try:
+        path = Path(path)
+        target = path.resolve()
+        used = target.with_name(target.name + _USED)
+        if target.suffix == _USED or (used.exists() and not target.exists()):
+            raise SaveFileError(f"{path} was continued already; doing so twice would reuse its noise")
+        if not target.is_file():
+            raise SaveFileError(f"there is no save file at {path}")
         target.rename(used)  # claimed before it is read: of two processes, one finds nothing
-    except OSError as error:
-        raise SaveFileError(f"{path} cannot be claimed: {error}") from error
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise SaveFileError(f"{str(path)!r:.200} cannot be claimed: {error}") from error
     try:
-        return _restored(path, *_read(path, used.read_bytes()))
+        return _restored(path, *_read(path, _contents(path, used)))
     except BaseException:
         used.rename(target)
         raise
+
+
+def _contents(path: Path, used: Path) -> bytes:
+    try:
+        if used.stat().st_nlink > 1:
+            raise SaveFileError(f"{path} has a hard link, by which it could be continued again")
+        return used.read_bytes()
+    except OSError as error:
+        raise SaveFileError(f"{path} cannot be read: {error}") from error
 
 
 def _archive(learner: Learner, *, streams: bool) -> bytes:
@@ -173,6 +207,10 @@ def _reopen(
         kept = kept_context(flight, place), bare(kept_action(flight, place))
         chosen = int(flight.actions[place]) if problem.kept_features else kept[1]
         person = None if persons is None else persons[place, :-1].tobytes()
+        if not problem.is_action(chosen):
+            raise ValueError("a round in flight has an action that there is not")
+        if problem.kept_features == 0:
+            problem.context(kept[0])
         one = Round(
             number=first + place,
             action=chosen,
@@ -190,53 +228,55 @@ def _reopen(
 def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
     if header["format"] != FORMAT:
         raise SaveFileError(
-            f"{path} was written by dpbandits {header['version']} in format {header['format']}; this is "
-            f"{__version__}, which reads format {FORMAT}"
+            f"{path} was written by dpbandits {header.get('version')} in format {header['format']}; "
+            f"this is {__version__}, which reads format {FORMAT}"
         )
     try:
-        policy = Policy.from_dict(header["policy"])
-        problem = Problem.from_dict(header["problem"])
-        policy.check(problem)
-        counts = {name: header[name] for name in ("decided", "observed", "closings", "closed_then")}
-        checks.integer(least=0, **counts)
-        public, secret = policy.begin(problem)
-        answered = np.atleast_1d(arrays["answered"])
-        flight = start_flight(answered.size, problem.kept_features, problem.kept_items)
-        for part, state in (("public", public), ("secret", secret), ("flight", flight)):
-            _fill(state, part, arrays)
-        # Of the kind that it had: seeds and the operating system have generators of their own.
-        streams = Streams.of(0 if header["seeded"] else None)
-        if header["streams"] is not None:
-            for generator, state in zip(streams, header["streams"], strict=True):
-                generator.bit_generator.state = _unlisted(state)
-        learner = Learner(
-            policy,
-            problem,
-            public,
-            secret,
-            streams,
-            seeded=bool(header["seeded"]),
-            compiled=policy.compiles,
-            in_flight=header["in_flight"],
-            patience=header["patience"],
-            key=bytes.fromhex(header["ticket_key"]),
-            people=_people(problem, arrays),
-            exact=_drawn_exactly(policy, problem, header["noise"]),
-        )
-        rounds = learner._rounds
-        learner._changes = [Change(*one) for one in header["changes"]]
-        for name, count in counts.items():
-            setattr(rounds, name, count)
-        rounds.now = checks.number("now", header["now"])
-        closed = rounds.decided - answered.size
-        if not (rounds.observed <= closed and answered.size <= rounds.in_flight):
-            raise ValueError("its counts of rounds do not agree")
-        persons = arrays.get("persons")
-        if persons is not None and persons.shape != (answered.size, len(_NOBODY) + 1):
-            raise ValueError("its open rounds do not say for whom they are")
-        rounds.open.extend(_reopen(problem, flight, answered, persons, closed))
-    except (DPBanditsError, KeyError, TypeError, ValueError, IndexError) as error:
+        return _learner(header, arrays)
+    except Exception as error:  # whatever a recipe or a state that was tampered with runs into
         raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
+
+
+def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
+    policy, problem = Policy.from_dict(header["policy"]), Problem.from_dict(header["problem"])
+    policy.check(problem)
+    public, secret = policy.begin(problem)
+    answered = arrays.pop("answered")
+    if answered.dtype != np.bool_ or answered.ndim != 1:
+        raise ValueError("its open rounds do not say which of them are answered")
+    flight = start_flight(answered.size, problem.kept_features, problem.kept_items)
+    for part, state in (("public", public), ("secret", secret), ("flight", flight)):
+        _fill(state, part, arrays)
+    for part, state in (("public", public), ("secret", secret)):
+        _check_limits(state, part)
+    learner = Learner(
+        policy,
+        problem,
+        public,
+        secret,
+        _streams(header["streams"], header["seeded"]),
+        seeded=header["seeded"],
+        compiled=policy.compiles,
+        in_flight=header["in_flight"],
+        patience=header["patience"],
+        key=_ticket_key(header["ticket_key"]),
+        people=_people(problem, arrays),
+        exact=_drawn_exactly(policy, problem, header["noise"]),
+    )
+    rounds = learner._rounds
+    for name in ("decided", "observed", "closings", "closed_then"):
+        checks.integer(least=0, **{name: header[name]})
+        setattr(rounds, name, header[name])
+    rounds.now = checks.number("now", header["now"])
+    if not math.isfinite(rounds.now) or (flight.began > rounds.now).any():
+        raise ValueError("its times do not agree")
+    persons = _persons(rounds.people, answered.size, arrays)
+    rounds.open.extend(_reopen(problem, flight, answered, persons, rounds.decided - answered.size))
+    _check_counts(rounds)
+    learner._changes = [Change(*one) for one in header["changes"]]
+    _check_changes(learner)
+    if arrays:
+        raise ValueError(f"{min(arrays)} belongs to no learner of this version")
     return learner
 
 
@@ -254,18 +294,98 @@ def _listed(state: Any) -> Any:
     return {"array": state.tolist(), "of": state.dtype.str} if isinstance(state, np.ndarray) else state
 
 
-def _unlisted(state: Any) -> Any:
-    if not isinstance(state, dict):
-        return state
-    if state.keys() == {"array", "of"}:
-        return np.array(state["array"], state["of"])
-    return {name: _unlisted(value) for name, value in state.items()}
+def _unlisted(state: Any, like: Any) -> Any:
+    """The same from JSON; anything but the shape that such a generator has is refused."""
+    if isinstance(like, dict):
+        if not isinstance(state, dict) or state.keys() != like.keys():
+            raise ValueError("its generators are not those of this version")
+        return {name: _unlisted(state[name], like[name]) for name in like}
+    if isinstance(like, np.ndarray):
+        found = np.array(state["array"], like.dtype)
+        if found.shape != like.shape:
+            raise ValueError("its generators are not those of this version")
+        return found
+    if type(state) is not type(like) or (not isinstance(like, int) and state != like):
+        raise ValueError("its generators are not those of this version")
+    return state
+
+
+def _streams(states: Any, seeded: Any) -> Streams:
+    """Those of a seeded learner or a snapshot, fresh ones otherwise."""
+    if type(seeded) is not bool or (seeded and states is None):
+        raise ValueError("it does not say how its noise goes on")
+    # Of the kind that it had: seeds and the operating system have generators of their own.
+    streams = Streams.of(0 if seeded else None)
+    if states is not None:
+        for generator, state in zip(streams, states, strict=True):
+            bits: Any = generator.bit_generator
+            given = _unlisted(state, bits.state)
+            if given.get("state", {}).get("rounds", _CHACHA) != _CHACHA:
+                raise ValueError("its generators are not those of this version")
+            bits.state = given
+    return streams
+
+
+def _ticket_key(text: str) -> bytes:
+    key = bytes.fromhex(text)
+    if len(key) != _KEY:
+        raise ValueError(f"the key of its tickets has {len(key)} bytes, not {_KEY}")
+    return key
+
+
+def _persons(people: People | None, size: int, arrays: dict[str, Any]) -> Any:
+    """For whom the open rounds are, where people are told apart."""
+    persons = arrays.pop("persons", None)
+    if (persons is None) != (people is None):
+        raise ValueError("its open rounds do not say for whom they are")
+    if persons is not None and (
+        persons.dtype != np.uint8
+        or persons.shape != (size, len(_NOBODY) + 1)
+        or (persons[:, -1] > 1).any()
+    ):
+        raise ValueError("its open rounds do not say for whom they are")
+    return persons
+
+
+def _check_counts(rounds: Rounds) -> None:
+    """The header's counts of rounds against each other and against those of the state."""
+    public, closed = rounds.public, rounds.closed
+    fits = rounds.observed <= closed if rounds.people else rounds.observed == closed
+    if not (fits and rounds.closed_then <= closed and len(rounds.open) <= rounds.in_flight):
+        raise ValueError("its counts of rounds do not agree")
+    if hasattr(public, "observed") and public.observed() != rounds.observed:
+        raise ValueError("its counts of rounds are not those of its state")
+    # A horizon is one of decisions, some of which may be for people from whom nothing is learned.
+    if hasattr(public, "drawn_for") and public.drawn_for() > rounds.decided + rounds.closings:
+        raise ValueError("its counts of rounds are not those of its state")
+    fresh, _ = rounds.policy.begin(rounds.problem)
+    for one in rounds.open:
+        if one.counts and (one.person is not None or not rounds.closes_at_once):
+            wait(fresh, wrapped(one.kept[1]), 1)
+    if not np.array_equal(_waiting(public), _waiting(fresh)):
+        raise ValueError("its counts of rounds in flight are not those of its state")
+
+
+def _waiting(public: Any) -> Any:
+    """What the state has counted of the rounds in flight."""
+    return public.in_flight() if hasattr(public, "in_flight") else getattr(public, "waiting", 0)
+
+
+def _check_changes(learner: Learner) -> None:
+    """Arms that came and went lead to those in play."""
+    before = 0
+    for one in learner.changes:
+        checks.integer(least=before, decided=one.decided)
+        before = one.decided
+    away = arms_away(learner)
+    fits = away is None or np.array_equal(away, learner._public.away)
+    if before > learner.decided or not fits:
+        raise ValueError("its arms in play are not those that its changes lead to")
 
 
 def _people(problem: Problem, arrays: dict[str, Any]) -> People | None:
-    found = {
-        name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("people.")
-    }
+    names = [name for name in arrays if name.startswith("people.")]
+    found = {name.partition(".")[2]: arrays.pop(name) for name in names}
     if found:
         return People.from_arrays(problem.rounds_per_person or 1, found)
     if problem.rounds_per_person is not None:
@@ -277,18 +397,24 @@ def _read(path: str | Path, data: bytes) -> tuple[dict[str, Any], dict[str, Any]
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
+        for array in arrays.values():
+            if array.dtype == np.bool_ and (array.view(np.uint8) > 1).any():
+                raise ValueError("a flag that is neither")
         header = json.loads(arrays.pop("header").tobytes())
         if not isinstance(header["format"], int):
             raise ValueError("no format number")
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
+    except Exception as error:  # whatever readers of zip, NumPy's format and JSON run into
         raise SaveFileError(f"{path} is damaged or not a saved learner of dpbandits") from error
     return header, arrays
 
 
 def _fill(state: Any, part: str, arrays: dict[str, Any]) -> None:
-    """Put the saved arrays into a fresh state; anything missing, extra or misshapen is an error."""
+    """Put the saved arrays into a fresh state; what is missing, misshapen or not by the recipe is an
+    error.
+    """
+    told = {name for name, _ in leaves(state, sent=True)}
     for name, value in leaves(state):
-        if (saved := arrays.get(f"{part}.{name}")) is None:
+        if (saved := arrays.pop(f"{part}.{name}", None)) is None:
             raise ValueError(f"{part}.{name} is missing; another version may have written it")
         expected = np.asarray(value)
         if saved.shape != expected.shape or saved.dtype != expected.dtype:
@@ -296,7 +422,14 @@ def _fill(state: Any, part: str, arrays: dict[str, Any]) -> None:
                 f"{part}.{name} is {saved.dtype} of shape {saved.shape}, expected {expected.dtype} of "
                 f"shape {expected.shape}"
             )
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and name in told:
             value[...] = saved
-        elif saved != value:
+        elif not np.array_equal(saved, expected):
             raise ValueError(f"{part}.{name} does not follow from the recipe")
+
+
+def _check_limits(state: Any, part: str) -> None:
+    with np.errstate(all="ignore"):
+        beyond = next(beyond_limits(state), None)
+    if beyond is not None:
+        raise ValueError(f"{part}.{beyond} is nothing that play can have led to")

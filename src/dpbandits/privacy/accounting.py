@@ -6,6 +6,7 @@ what was released before: pure ε adds (Rogers et al. 2016), ρ adds (Feldman & 
 """
 
 import math
+import threading
 from collections.abc import Iterable
 
 from dpbandits import checks
@@ -112,30 +113,34 @@ def grouped(budget: Budget, times: float) -> Budget:
 class Odometer:
     """A running total of what has been spent; it reads, it does not stop anything.
 
-    Sums are paired up like the digits of a binary counter: a million small costs do not drift.
+    Sums are paired up like the digits of a binary counter: a million small costs do not drift. It may be
+    used from several threads.
     """
 
     def __init__(self) -> None:
         self._sums: list[Budget | None] = []
+        self._lock = threading.RLock()
 
     @property
     def spent(self) -> Budget | None:
         """The composition of everything spent so far; None before the first release."""
-        parts = self._parts()
+        with self._lock:
+            parts = self._parts()
         return compose(parts) if parts else None
 
     def spend(self, cost: Budget) -> None:
         """Count one release."""
-        after = self._after(cost)
-        if isinstance(after, NonPrivate):
-            self._sums = [after]
-            return
-        for level, held in enumerate(self._sums):
-            if held is None:
-                self._sums[level] = cost
+        with self._lock:
+            after = self._after(cost)
+            if isinstance(after, NonPrivate):
+                self._sums = [after]
                 return
-            self._sums[level], cost = None, compose([held, cost])
-        self._sums.append(cost)
+            for level, held in enumerate(self._sums):
+                if held is None:
+                    self._sums[level] = cost
+                    return
+                self._sums[level], cost = None, compose([held, cost])
+            self._sums.append(cost)
 
     def _after(self, cost: Budget) -> Budget:
         return compose([*self._parts(), cost])
@@ -164,7 +169,8 @@ class Filter(Odometer):
     @property
     def remaining(self) -> Budget | None:
         """The largest single cost that would still be let through; None when nothing is left."""
-        spent = 0.0 if self.spent is None else self.spent.size / self.limit.size
+        so_far = self.spent
+        spent = 0.0 if so_far is None else so_far.size / self.limit.size
         left = 1.0 - spent
         if left <= _TIE:
             return None
@@ -175,6 +181,7 @@ class Filter(Odometer):
     def spend(self, cost: Budget) -> None:
         """Count one release, or refuse it with `BudgetExhausted`."""
         asked = cost.implies(type(self.limit))
-        if self._after(asked).size > self.limit.size * (1.0 + _TIE):
-            raise BudgetExhausted(spent=self.spent, asked=cost, limit=self.limit)
-        super().spend(asked)
+        with self._lock:  # nothing may be spent between the look and the act
+            if self._after(asked).size > self.limit.size * (1.0 + _TIE):
+                raise BudgetExhausted(spent=self.spent, asked=cost, limit=self.limit)
+            super().spend(asked)

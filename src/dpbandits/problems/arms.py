@@ -47,6 +47,10 @@ class Arms(Problem):
         if offered:
             raise InvalidInput("select() takes no context when the problem is Arms")
 
+    def is_action(self, action: Any) -> bool:
+        """One of the arms there is room for."""
+        return super().is_action(action) and action < self.slots
+
     def reward(self, value: Any) -> float:
         """One number (or a boolean), later clipped to [0, 1]; NaN and what is no number are refused."""
         return checks.reward(value)

@@ -10,6 +10,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.kernels import Array, Kernel, SquaredExponential
 from dpbandits.problems.problem import Problem
@@ -134,6 +135,10 @@ class KernelContexts(Problem):
             raise InvalidInput(f"expected the context to be 0 to {len(self.contexts) - 1}, got {value}")
         return int(value)
 
+    def is_action(self, action: Any) -> bool:
+        """The number of an action."""
+        return super().is_action(action) and action < len(self.actions)
+
     def reward(self, value: Any) -> float:
         """One number, later clipped to ±`max_reward`; NaN and what is no number are refused."""
         return checks.reward(value)
@@ -175,10 +180,9 @@ class Features(NamedTuple):
     radius: float  # max |φ(w)|
     error: float  # max k(w, w) − |φ(w)|²
 
-    @property
-    def from_recipe(self) -> bool:
-        """Not sent to anybody: everybody has it from the problem."""
-        return True
+    def limits(self) -> Limits:
+        """Everybody has it from the problem."""
+        return dict.fromkeys(self._fields, FROM_RECIPE)
 
 
 @functools.lru_cache(maxsize=32)

@@ -221,6 +221,10 @@ class LinearActions(LinearProblem):
         if offered:
             raise InvalidInput("select() takes no context when the problem is LinearActions")
 
+    def is_action(self, action: Any) -> bool:
+        """The number of a row."""
+        return super().is_action(action) and action < len(self.features)
+
     def extreme_people(self) -> tuple[tuple[None, float], ...]:
         """Both ends first, then the inside, far beyond both ends, and no reward at all."""
         beyond = (-1e9, 1e300, math.inf, -math.inf, self.missing)

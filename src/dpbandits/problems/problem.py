@@ -73,6 +73,10 @@ class Problem(Recipe):
         """
         return context, action
 
+    def is_action(self, action: Any) -> bool:
+        """Whether a policy may have chosen this; by its number, where that is all that is known."""
+        return isinstance(action, int) and action >= 0
+
     @abstractmethod
     def reward(self, value: Any) -> Any:
         """A reward, checked; the policy's `observe` brings it into the declared range."""

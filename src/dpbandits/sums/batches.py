@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Noise
+from dpbandits.engine.state import COUNT, FROM_RECIPE, MOST, NOT_NEGATIVE, Limits
 from dpbandits.privacy.budgets import Budget, PureDP
 from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
 
@@ -58,6 +59,13 @@ class Batches(NamedTuple):
     widths: Array  # (dim,)
     scale: float  # of one draw in the first block, at width 1
     laplace: bool
+
+    def limits(self) -> Limits:
+        """Noise by the recipe, and no place outside its block."""
+        block = np.clip(self.place[:, 0], 0, self.sizes.size - 1)
+        last = np.stack([np.full(block.size, MOST), self.sizes[block] - 1], axis=1)
+        recipe = dict.fromkeys(("weights", "sizes", "ratio", "widths"), FROM_RECIPE)
+        return {"variance": NOT_NEGATIVE, "released": COUNT, "place": (0, last), **recipe}
 
 
 class Buffers(NamedTuple):

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Noise
+from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, Limits, exactly
 from dpbandits.privacy.budgets import Budget, PureDP
 from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
 from dpbandits.sums.batches import worst_of_many
@@ -55,6 +56,18 @@ class Tree(NamedTuple):
     root: Array  # scale of the node that ends a tree
     widths: Array  # (dim,) by which the noise of each coordinate is larger
     laplace: bool
+
+    def limits(self) -> Limits:
+        """Noise by the recipe, fewer leaves than a full tree has, and a live node for each digit 1."""
+        which = np.clip(self.finished, 0, self.size.size - 1)
+        return {
+            "variance": NOT_NEGATIVE,
+            "leaves": (0, self.size[which] - 1),
+            "finished": COUNT,
+            "live": exactly(np.bitwise_count(self.leaves).astype(np.int64)),
+            "spread": NOT_NEGATIVE,
+            **dict.fromkeys(("size", "inner", "root", "widths"), FROM_RECIPE),
+        }
 
 
 class Leaves(NamedTuple):

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Noise
+from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.calibration import gaussian_scale
@@ -62,6 +63,11 @@ class Factorized(NamedTuple):
     weights: Array  # (buffers,) ω̂
     widths: Array  # (dim,) of the noise, relative to `scale`
     scale: float  # of one draw of width 1
+
+    def limits(self) -> Limits:
+        """Noise by the recipe."""
+        recipe = dict.fromkeys(("decay", "weights", "widths"), FROM_RECIPE)
+        return {"variance": NOT_NEGATIVE, "released": COUNT, **recipe}
 
 
 class FactorizedSecret(NamedTuple):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import (
     Episode,
@@ -25,6 +26,7 @@ from dpbandits.policies.arms.episodes import (
     close_batch,
     decisions,
     end_episode,
+    episode_limits,
     fill,
     open_batch,
     start_episode,
@@ -56,6 +58,20 @@ class Indexed(NamedTuple):
     ratio: float  # the ratio of one batch end to the one before
     epsilon: float
     alpha: float
+
+    def limits(self) -> Limits:
+        """Of arms that there are."""
+        return {
+            "waiting": COUNT,
+            "away": FLAG,
+            "episode": episode_limits(self.away.size),
+            "size": (np.minimum(self.turns.plays, 1), self.turns.plays),
+            "score": ANYTHING,
+        }
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate its arm's mean."""

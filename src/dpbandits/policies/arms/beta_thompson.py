@@ -9,6 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, MOST, Limits
 from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
@@ -33,6 +34,14 @@ class Public(NamedTuple):
     reward: NDArray[np.float64]  # their sum
     wins: NDArray[np.float64]  # 1 + successes
     losses: NDArray[np.float64]  # 1 + failures
+
+    def limits(self) -> Limits:
+        """Posteriors that can be drawn from."""
+        return {"fresh": COUNT, "wins": (1, MOST), "losses": (1, MOST)}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int((self.wins + self.losses - 2.0 + self.fresh).sum())
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """Hand new rewards over exactly: a draw of scale 0."""
@@ -63,7 +72,7 @@ class Public(NamedTuple):
 @register_jitable(forceinline=True)
 def _count(public: Public, arm: int, explore: Chance) -> None:
     reward = float(public.reward[arm])
-    wins = math.floor(reward)
+    wins = min(max(math.floor(reward), 0), public.fresh[arm])
     if wins < reward and explore.random() < reward - wins:
         wins += 1
     public.wins[arm] += wins

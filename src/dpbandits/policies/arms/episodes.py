@@ -21,7 +21,16 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.policies.arms.tally import Due, Integers, any_due, make_due, nothing_due, take_due
+from dpbandits.engine.state import COUNT, MOST, Limits, exactly
+from dpbandits.policies.arms.tally import (
+    Due,
+    Integers,
+    any_due,
+    is_due,
+    make_due,
+    nothing_due,
+    take_due,
+)
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Buffers
 
@@ -39,6 +48,20 @@ class Turns(NamedTuple):
     left: Integers  # of them, not closed yet; below 0 where it holds more
     unknown: Integers  # (1,) arms without a released batch
     full: Due  # arms whose batch is
+
+    def limits(self) -> Limits:
+        """A batch is full exactly if nothing of it is left."""
+        is_full = is_due(self.full)
+        return {
+            "plays": COUNT,
+            "length": (1, MOST),
+            "left": (np.where(is_full, -MOST, 1), np.where(is_full, 0, self.length)),
+            "unknown": exactly(np.count_nonzero(self.plays == 0)),
+        }
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int((self.plays + self.length - self.left).sum())
 
 
 def start_turns(problem: Arms, first_batch: int) -> dict[str, Any]:
@@ -60,6 +83,11 @@ def start_turns(problem: Arms, first_batch: int) -> dict[str, Any]:
 def start_episode() -> Episode:
     """None going on."""
     return np.full(3, -1, np.int64)
+
+
+def episode_limits(arms: int) -> tuple[Any, Any]:
+    """An arm that there is, or none."""
+    return np.array([-1, -1, -MOST]), np.array([arms - 1, arms - 1, MOST])
 
 
 @register_jitable(forceinline=True)

@@ -9,6 +9,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, NOT_NEGATIVE, Limits, exactly
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -35,6 +36,27 @@ class Public(NamedTuple):
     since: NDArray[np.int64]  # the draws up to which `spent` is counted
     prepulls: int
     variance_scale: float
+
+    def limits(self) -> Limits:
+        """The scale of the noise follows from the counts."""
+        needed = np.maximum(self.prepulls - self.counts, 0).sum()
+        return {
+            "needed": exactly(needed),
+            "draws": COUNT,
+            "counts": COUNT,
+            "waiting": COUNT,
+            "scale": exactly(np.sqrt(self.variance_scale / (self.counts + 1.0))),
+            "spent": NOT_NEGATIVE,
+            "since": (0, self.draws[0]),
+        }
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.counts.sum())
+
+    def drawn_for(self) -> int:
+        """Decisions that cost something."""
+        return int(self.draws[0])
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """θ_i ~ N(μ̂_i, c / (n_i + 1)) for every arm, once every pre-pull is closed."""

@@ -37,6 +37,14 @@ class Public(NamedTuple):
     optimism: NDArray[np.float64]  # n_i·υ_i/√(ln t)
     width: float  # 6√8/ε; 0 under Gaussian budgets
 
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.tally.closed.sum())
+
+    def in_flight(self) -> NDArray[np.int64]:
+        """Decisions in flight."""
+        return np.asarray(self.tally.plays - self.tally.closed)
+
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert what came in into the trees, a leaf for each arm, and restate these arms."""
         while any_due(self.tally.due):

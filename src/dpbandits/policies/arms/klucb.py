@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, Limits
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.divergences import kl_upper_from, negative_entropy
 from dpbandits.policies.arms.protection import no_guarantee
@@ -48,6 +49,19 @@ class Public(NamedTuple):
     entropy: NDArray[np.float64]  # x_i ln x_i + (1−x_i) ln(1−x_i)
     score: NDArray[np.float64]  # the index, or −∞ where it is not the largest
     loglog: float
+
+    def limits(self) -> Limits:
+        """Means are within [0, 1], and the arm is one that there is."""
+        arms = self.mean.size
+        return {"played": (0, arms - 1), "mean": (0.0, 1.0), "score": ANYTHING}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.tally.closed.sum())
+
+    def in_flight(self) -> NDArray[np.int64]:
+        """Decisions in flight."""
+        return np.asarray(self.tally.plays - self.tally.closed)
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """The means of arms with new rewards, without noise."""

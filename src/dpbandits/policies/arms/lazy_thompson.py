@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, FLAG, NOT_NEGATIVE, Limits
 from dpbandits.policies.arms.episodes import (
     Turns,
     close_batch,
@@ -49,6 +50,15 @@ class Public(NamedTuple):
     first_batch: int
     growth: float
     unit_variance: float
+
+    def limits(self) -> Limits:
+        """Deviations are not negative."""
+        scales = dict.fromkeys(("deviation", "spread"), NOT_NEGATIVE)
+        return {"waiting": COUNT, "away": FLAG, **scales}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate its arm's posterior."""

@@ -1,6 +1,7 @@
 r"""UCB on doubling batches that forget (Hu, Huang & Mehta 2021, Anytime-Lazy-UCB)."""
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,6 +10,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits, exactly
 from dpbandits.policies.arms.choosing import largest_in_play
 from dpbandits.policies.arms.episodes import (
     Turns,
@@ -45,6 +47,21 @@ class Public(NamedTuple):
     tail: Array  # 1/(ε n_i), likewise
     score: Array  # the index
     noise_scale: float  # 1/ε
+
+    def limits(self) -> Limits:
+        """Of arms that there are; before a release a mean is −∞."""
+        return {
+            "round": exactly(self.turns.observed() + self.waiting.sum()),
+            "waiting": COUNT,
+            "away": FLAG,
+            "size": (np.minimum(self.turns.plays, 1), self.turns.plays),
+            "mean": (-math.inf, sys.float_info.max),
+            "score": ANYTHING,
+        }
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full; it replaces what was known of its arm."""

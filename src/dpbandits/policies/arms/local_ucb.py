@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import ANYTHING, COUNT, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.randomized_response import debiased, heads, response_bias
 from dpbandits.mechanisms.rounding import rounded, rounding_step
@@ -41,6 +42,14 @@ class Public(NamedTuple):
     spread: float  # √(2V)
     tail: float  # b: the tail of Laplace noise
     loglog: float
+
+    def limits(self) -> Limits:
+        """An arm nobody has reported on has an index beyond all others."""
+        return {"round": COUNT, "plays": COUNT, "score": ANYTHING}
+
+    def observed(self) -> int:
+        """Messages so far."""
+        return int(self.round[0])
 
     def select(self, context: None, explore: Chance) -> int:
         """An arm nobody has reported on yet, then the largest index."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.episodes import (
     Episode,
@@ -21,6 +22,7 @@ from dpbandits.policies.arms.episodes import (
     close_batch,
     decisions,
     end_episode,
+    episode_limits,
     fill,
     is_known,
     open_batch,
@@ -59,6 +61,15 @@ class Public(NamedTuple):
     first_batch: int
     growth: float
     grace: float
+
+    def limits(self) -> Limits:
+        """Of arms that there are."""
+        episode = episode_limits(self.away.size)
+        return {"waiting": COUNT, "away": FLAG, "episode": episode, "score": ANYTHING}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate what is known of its arm."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, MOST, Limits, exactly, places
 from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
@@ -21,6 +22,8 @@ from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batche
 
 # β where no horizon is declared, which only a policy without privacy allows.
 _DEFAULT_FAILURE = 1e-6
+# No epoch after this one would end.
+_LONGEST = 40
 
 
 class Public(NamedTuple):
@@ -40,6 +43,23 @@ class Public(NamedTuple):
     failure: float  # β
     noise_scale: float  # 1/ε
     epoch_scale: float
+
+    def limits(self) -> Limits:
+        """The active arms are different ones, and all others are dropped."""
+        arms, alive = self.dropped.size, int(self.alive[0])
+        active = np.isin(np.arange(arms), self.active[: max(alive, 0)])
+        short = np.count_nonzero(active & (self.open < self.pulls[0])) if alive > 1 else -1
+        return {
+            "epoch": (1, _LONGEST),
+            "pulls": (1, MOST),
+            "short": exactly(short),
+            "turn": (0, alive - 1),
+            "alive": (1, arms),
+            "active": places(self.active, arms, alive),
+            "dropped": exactly(~active),
+            "open": COUNT,
+            "size": COUNT,
+        }
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """At the end of an epoch, release every active arm's mean and drop the arms that are worse."""

@@ -12,6 +12,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits.engine.state import COUNT, MOST, Limits, exactly
 from dpbandits.policies.released import Reading, of_sums
 
 Integers = NDArray[np.int64]
@@ -27,6 +28,16 @@ class Due(NamedTuple):
     first: Integers  # (1,)
     after: Integers  # which arm follows each
 
+    def limits(self) -> Limits:
+        """From the first to the end, without a circle; the others are off it."""
+        last, arm = self.after.size - 1, int(self.first[0])
+        listed = np.zeros(self.after.size, np.bool_)
+        while 0 <= arm <= last and not listed[arm]:
+            listed[arm] = True
+            arm = int(self.after[arm])
+        follows = np.where(listed, last if arm == _END else _OFF, _OFF)
+        return {"first": (_END, last), "after": (np.where(listed, _END, _OFF), follows)}
+
 
 class Tally(NamedTuple):
     """Decisions, and how many of them are closed."""
@@ -36,6 +47,15 @@ class Tally(NamedTuple):
     closed: Integers  # those not in flight
     unknown: Integers  # (1,) arms none of whose rounds is closed
     due: Due  # arms with rewards that are not released yet
+
+    def limits(self) -> Limits:
+        """Nothing is closed that was not decided."""
+        return {
+            "round": exactly(self.plays.sum()),
+            "plays": (self.closed, MOST),
+            "closed": COUNT,
+            "unknown": exactly(np.count_nonzero(self.closed == 0)),
+        }
 
 
 def nothing_due(arms: int) -> Due:
@@ -105,13 +125,18 @@ def fewest(decisions: Integers) -> int:
     return least
 
 
+def is_due(due: Due) -> NDArray[np.bool_]:
+    """For each arm whether it is on the list."""
+    return np.asarray(due.after != _OFF)
+
+
 def not_due(closed: Integers, due: Due) -> Integers:
     """The closed decisions of each arm whose rewards are released, as a learner is read.
 
     Rounds are closed by a decision, which then releases them; but if one is in flight at a time, when it
     is answered: that one is due.
     """
-    return np.asarray(closed - (due.after != _OFF))
+    return np.asarray(closed - is_due(due))
 
 
 def of_exact_means(tally: Tally, mean: NDArray[np.float64]) -> Reading:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, MOST, Limits, exactly
 from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.tally import fewest
 from dpbandits.policies.policy import Policy
@@ -39,6 +40,29 @@ class Public(NamedTuple):
     sample: NDArray[np.float64]  # θ_i
     draws: int  # φ
     variance: float  # v
+
+    def limits(self) -> Limits:
+        """The scale of the noise follows from the lengths of the epochs, which double."""
+        last = self.length // 2
+        scale = np.sqrt(self.variance / np.maximum(last, 1))
+        return {
+            "plays": (self.length - 1 + self.open, MOST),
+            "unknown": exactly(np.count_nonzero(last == 0)),
+            "open": (0, self.length - 1),
+            "length": (1, MOST),
+            "drawn": (0, min(self.draws, MOST)),
+            "scale": exactly(np.where(last > 0, scale, 0.0)),
+            "highest": ANYTHING,
+            "sample": ANYTHING,
+        }
+
+    def observed(self) -> int:
+        """Rounds closed so far: epochs of 1, 2, 4, … and the open one."""
+        return int((self.length - 1 + self.open).sum())
+
+    def in_flight(self) -> NDArray[np.int64]:
+        """Decisions in flight."""
+        return np.asarray(self.plays - (self.length - 1 + self.open))
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """θ_i ~ N(μ̂_i, v/n_i) while draws are left in its epoch, the largest of them afterwards."""

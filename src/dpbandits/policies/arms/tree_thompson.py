@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, MOST, Limits, exactly
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
@@ -29,6 +30,8 @@ from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree, t
 # the arm whose turn it is (−1: any).
 PHASE, EACH, SHORT, TURN = 0, 1, 2, 3
 GAP, PULLS, THOMPSON = 0, 1, 2
+# No phase that is longer would end.
+_SMALLEST = 2.0**-40
 
 
 class Secret(NamedTuple):
@@ -52,6 +55,21 @@ class Public(NamedTuple):
     tree: Tree
     batch_unit: float  # m·Δ̂²
     pulls_unit: float  # Γ
+
+    def limits(self) -> Limits:
+        """A phase is over exactly if no arm is short of its decisions."""
+        arms, short = self.plays.size, (0, self.plays.size)
+        if self.clock[PHASE] != THOMPSON:
+            short = exactly(np.count_nonzero(self.open < self.clock[EACH]))
+        low, high = [0, 0, short[0], -1], [THOMPSON, MOST, short[1], arms - 1]
+        return {
+            "clock": (np.array(low), np.array(high)),
+            "gap": (_SMALLEST, 1.0),
+            "open": COUNT,
+            "plays": COUNT,
+            "reward": (0.0, self.plays),
+            "size": COUNT,
+        }
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """End a phase that is over; in the last one, insert what came in into the trees."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, Limits
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.splitting import split_budget
@@ -52,6 +53,18 @@ class Public(NamedTuple):
     score: Array
     bonus: float  # Γ
     chernoff: bool
+
+    def limits(self) -> Limits:
+        """The index may be anything."""
+        return {"score": ANYTHING}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.tally.closed.sum())
+
+    def in_flight(self) -> NDArray[np.int64]:
+        """Decisions in flight."""
+        return np.asarray(self.tally.plays - self.tally.closed)
 
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert what came in into the trees, a leaf for each arm, and restate these arms."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, Limits
 from dpbandits.policies.arms.choosing import largest
 from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.arms.tally import (
@@ -40,6 +41,18 @@ class Public(NamedTuple):
     mean: NDArray[np.float64]  # x_i
     width: NDArray[np.float64]  # 1/√n_i
     score: NDArray[np.float64]  # the index
+
+    def limits(self) -> Limits:
+        """The index may be anything."""
+        return {"score": ANYTHING}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.tally.closed.sum())
+
+    def in_flight(self) -> NDArray[np.int64]:
+        """Decisions in flight."""
+        return np.asarray(self.tally.plays - self.tally.closed)
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """Restate the means of arms with new rewards, exactly: draws of scale 0."""

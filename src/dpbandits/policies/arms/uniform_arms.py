@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, Limits
 from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
@@ -24,6 +25,14 @@ class Public(NamedTuple):
     """Nothing is learned; only decisions are counted."""
 
     plays: NDArray[np.int64]  # decisions for each arm
+
+    def limits(self) -> Limits:
+        """It counts."""
+        return {"plays": COUNT}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.plays.sum())
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """There is nothing to release."""

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, POSITIVE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.kernel.confidence import Widths, first_useful_horizon
 from dpbandits.policies.kernel.epochs import (
     Array,
     Tables,
     cumulative,
+    epoch_limits,
     pick,
     promise,
     renew,
@@ -32,6 +34,9 @@ from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, Gaussian
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+
+# Epochs double: no later one would end.
+_LAST = 63
 
 
 class Known(NamedTuple):
@@ -69,6 +74,14 @@ class Public(NamedTuple):
     waiting: NDArray[np.int64]  # (1,) rounds in flight: one number, since actions are not public
     tables: Tables
 
+    def limits(self) -> Limits:
+        """Those of its epoch, and of what is eliminated in it."""
+        return {"waiting": COUNT, **elimination_limits(self)}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
+
     def release(self, secret: Secret, noise: Noise) -> None:
         """Nothing between the ends of epochs."""
 
@@ -92,6 +105,21 @@ class Public(NamedTuple):
         # All of these rounds are decided with tables that are known by now: the next one comes when the
         # last of them is closed.
         prepare_epoch(self, shares_between(self.tables, closed, closed + length), noise)
+
+
+def elimination_limits(public: Any) -> Limits:
+    """Some action of every context is active, and no map is longer than the noise is for."""
+    length = np.sqrt(np.einsum("wm,wm->w", public.maps, public.maps))[:, None]
+    longest_map = np.abs(public.maps) / np.maximum(length / (1.0 + 1e-9), 1.0)
+    return {
+        **epoch_limits(public),
+        "epoch": (0, _LAST),
+        "active": (~public.active.any(axis=1, keepdims=True), True),
+        "maps": (-longest_map, longest_map),
+        "reach": POSITIVE,
+        "width": NOT_NEGATIVE,
+        "weights": FROM_RECIPE,
+    }
 
 
 def eliminate(public: Any, released: Array) -> Array:

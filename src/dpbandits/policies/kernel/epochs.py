@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
+from dpbandits.engine.state import COUNT, MOST, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
@@ -17,6 +18,17 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # Tables that rounds in flight may have been decided with. Epochs grow, so that few are ever needed.
 _SLOTS = 16
+
+
+def epoch_limits(public: Any) -> Limits:
+    """An epoch ends after the rounds that are closed, and no later than it is long."""
+    done, length = int(public.round[0]), int(public.length[0])
+    return {
+        "round": COUNT,
+        "next_pause": (done, done + length),
+        "length": (1, MOST),
+        "table": (0.0, 1.0),
+    }
 
 
 @register_jitable(forceinline=True)
@@ -58,6 +70,10 @@ class Tables(NamedTuple):
     shares: Array  # (slots, |W|) how often each pair is played with it
     first: Integers  # (slots,) the first decision made with it
     size: Integers  # (1,) how many there are
+
+    def limits(self) -> Limits:
+        """At least one, and no more than there is room for."""
+        return {"first": COUNT, "size": (1, self.first.size)}
 
 
 def start_tables(shares: Array) -> Tables:

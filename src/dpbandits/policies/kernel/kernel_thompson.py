@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOTHING, Limits
 from dpbandits.policies.kernel.epochs import (
     Array,
     Tables,
     cumulative,
+    epoch_limits,
     pick,
     promise,
     renew,
@@ -42,6 +44,11 @@ class Posterior(NamedTuple):
     draws: int
     growth: float
 
+    def limits(self) -> Limits:
+        """A precision that is one."""
+        positive = np.isfinite(self.precision).all() and np.linalg.eigvalsh(self.precision)[0] > 0.0
+        return {"precision": ANYTHING if positive else NOTHING, "weights": FROM_RECIPE}
+
 
 class Secret(NamedTuple):
     """The open epoch."""
@@ -61,6 +68,14 @@ class Public(NamedTuple):
     scale: float  # of the noise
     waiting: NDArray[np.int64]  # (1,) rounds in flight: one number, since actions are not public
     tables: Tables
+
+    def limits(self) -> Limits:
+        """Those of its epoch."""
+        return {"waiting": COUNT, **epoch_limits(self)}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """Nothing between the ends of epochs."""

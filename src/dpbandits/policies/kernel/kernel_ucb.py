@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import COUNT, Limits
 from dpbandits.policies.kernel.epochs import Array, promise
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, Z, of_values
@@ -39,6 +40,14 @@ class Public(NamedTuple):
     bound: float
     width: float
     delay: float
+
+    def limits(self) -> Limits:
+        """It counts."""
+        return {"round": COUNT, "seen": COUNT}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """There is nothing to release."""

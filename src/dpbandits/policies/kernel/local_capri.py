@@ -8,9 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import Limits
 from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.capri import Capri, Known, eliminate, open_epoch, prepare_epoch
+from dpbandits.policies.kernel.capri import (
+    Capri,
+    Known,
+    eliminate,
+    elimination_limits,
+    open_epoch,
+    prepare_epoch,
+)
 from dpbandits.policies.kernel.confidence import Widths
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
 from dpbandits.policies.kernel.outlook import warn_if_short
@@ -40,6 +48,14 @@ class Public(NamedTuple):
     total: Array  # the sum of the epoch's messages
     message: Array  # scratch of `report`
     step: float  # to which its numbers are rounded
+
+    def limits(self) -> Limits:
+        """Those of `Capri`."""
+        return elimination_limits(self)
+
+    def observed(self) -> int:
+        """Messages so far."""
+        return int(self.round[0])
 
     def select(self, context: int, explore: Chance) -> int:
         """Any active action."""

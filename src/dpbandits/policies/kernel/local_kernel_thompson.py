@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import Limits
 from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
+from dpbandits.policies.kernel.epochs import Array, epoch_limits, noisy_vector, pick, shares_of
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch
 from dpbandits.policies.kernel.outlook import warn_if_short
 from dpbandits.policies.local import LocalPolicy, Server
@@ -31,6 +32,14 @@ class Public(NamedTuple):
     total: Array  # the sum of the epoch's messages
     message: Array  # scratch of `report`
     step: float  # to which its numbers are rounded
+
+    def limits(self) -> Limits:
+        """Those of its epoch."""
+        return epoch_limits(self)
+
+    def observed(self) -> int:
+        """Messages so far."""
+        return int(self.round[0])
 
     def select(self, context: int, explore: Chance) -> int:
         """An action from the table."""

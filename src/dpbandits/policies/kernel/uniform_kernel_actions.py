@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import COUNT, Limits
 from dpbandits.policies.kernel.epochs import promise
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
@@ -19,6 +20,14 @@ class Public(NamedTuple):
 
     round: NDArray[np.int64]  # (1,)
     actions: int
+
+    def limits(self) -> Limits:
+        """It counts."""
+        return {"round": COUNT}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """There is nothing to release."""

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
@@ -77,6 +78,16 @@ class Batched(NamedTuple):
     max_norm: float
     max_reward: float
     settings: Array  # the policy's own
+
+    def limits(self) -> Limits:
+        """The decision set and the policy's own numbers are declared."""
+        done = int(self.clock[ROUND])
+        recipe = dict.fromkeys(("actions", "settings"), FROM_RECIPE)
+        return {"clock": (0, np.array([MOST, MOST, done, done])), **recipe}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.clock[ROUND])
 
     def release(self, secret: Rows, noise: Noise) -> None:
         """At the end of a batch, release it and restate what is known."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack_pair
 from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.choosing import most_promising
@@ -54,6 +55,14 @@ class Public(NamedTuple):
     max_norm: float
     max_reward: float
     settings: Array
+
+    def limits(self) -> Limits:
+        """The policy's own numbers are declared."""
+        return {"clock": (0, np.array([MOST, self.clock[ROUND]])), "settings": FROM_RECIPE}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.clock[ROUND])
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """Release the rounds closed since the last decision as one row; restate the confidence set."""

@@ -8,6 +8,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOT_NEGATIVE, NOTHING, Limits
 from dpbandits.policies.linear.algebra import multiply, norm_bound
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.reading import of_ellipsoid
@@ -34,6 +35,18 @@ class LeastSquares(NamedTuple):
     max_norm: float
     max_reward: float
     settings: Array  # the policy's own
+
+    def limits(self) -> Limits:
+        """What is declared, and a V⁻¹ that another row can be added to."""
+        finite = np.isfinite(self.shape).all()
+        fits = finite and np.linalg.eigvalsh(self.shape + self.shape.T)[0] > -1.0
+        recipe = dict.fromkeys(("actions", "settings"), FROM_RECIPE)
+        known: Limits = {"shape": ANYTHING if fits else NOTHING, "log_det": NOT_NEGATIVE}
+        return {"round": COUNT, **known, **recipe}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """Nothing is hidden, so nothing needs a release."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import COUNT, FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
@@ -48,6 +49,14 @@ class Public(NamedTuple):
     max_reward: float
     scale: float  # 1/μ
     step: float  # to which numbers are rounded
+
+    def limits(self) -> Limits:
+        """The policy's own numbers are declared."""
+        return {"round": COUNT, "settings": FROM_RECIPE}
+
+    def observed(self) -> int:
+        """Messages so far."""
+        return int(self.round[0])
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""

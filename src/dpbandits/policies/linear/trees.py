@@ -13,6 +13,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, known_axes
+from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.mechanisms.gram import add_row, unpack_pair
 from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import REACH
@@ -58,6 +59,10 @@ class TreeRows(NamedTuple):
     axes: Array  # that its size is known to compiled code
     matrix: Array  # (r, r) scratch, where noise is a matrix
 
+    def limits(self) -> Limits:
+        """Its size is declared."""
+        return {"axes": FROM_RECIPE}
+
 
 class TreeState(NamedTuple):
     """The released prefix, and what a policy made of it."""
@@ -76,6 +81,15 @@ class TreeState(NamedTuple):
     max_norm: float
     max_reward: float
     settings: Array  # the policy's own
+
+    def limits(self) -> Limits:
+        """The policy's own numbers are declared."""
+        recipe = dict.fromkeys(("axes", "regularizers", "settings"), FROM_RECIPE)
+        return {"clock": (0, np.array([MOST, self.clock[ROUND]])), **recipe}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.clock[ROUND])
 
     def observe(self, secret: TreeRows, context: Any, action: int, reward: float) -> None:
         """Put the person's row into the open leaf and count the round."""

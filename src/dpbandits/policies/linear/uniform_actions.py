@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.policies.linear.choosing import any_action
 from dpbandits.policies.linear.protection import no_guarantee
 from dpbandits.policies.policy import Policy
@@ -19,6 +20,10 @@ class Public(NamedTuple):
     """The decision set, where it is fixed."""
 
     actions: NDArray[np.float64]
+
+    def limits(self) -> Limits:
+        """They are declared."""
+        return {"actions": FROM_RECIPE}
 
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """There is nothing to release."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.engine.state import ANYTHING, COUNT, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
@@ -42,6 +43,14 @@ class Public(NamedTuple):
     rate: Array
     score: Array
     printed: float  # 12 K/ε where the printed room for noise is left, 0 otherwise
+
+    def limits(self) -> Limits:
+        """It counts; the index may be anything."""
+        return {**dict.fromkeys(("round", "plays", "waiting"), COUNT), "score": ANYTHING}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert the new rewards into their items' trees and restate these items."""

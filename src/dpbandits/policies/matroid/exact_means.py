@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Noise
+from dpbandits.engine.state import ANYTHING, COUNT, Limits
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
 from dpbandits.policies.released import Reading, of_sums
@@ -40,6 +41,14 @@ class ExactMeans(NamedTuple):
     width: Array  # 1/√T_e, in flight or not
     score: Array  # the index
     option: float  # whatever the policy adds to it
+
+    def limits(self) -> Limits:
+        """It counts; the index may be anything."""
+        return {**dict.fromkeys(("round", "plays", "waiting"), COUNT), "score": ANYTHING}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: Totals, noise: Noise) -> None:
         """Restate the means of the items with new rewards, exactly: draws of scale 0."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
+from dpbandits.engine.state import ANYTHING, COUNT, MOST, NOT_NEGATIVE, Limits, exactly
 from dpbandits.policies.arms.estimates import (
     Estimates,
     of_estimates,
@@ -54,6 +55,21 @@ class Public(NamedTuple):
     first_batch: int
     growth: float
     caution: float
+
+    def limits(self) -> Limits:
+        """It counts; of what was never released, doubt is infinite."""
+        return {
+            **dict.fromkeys(("round", "until", "full", "plays", "open", "waiting"), COUNT),
+            "flying": exactly(self.waiting.sum() // self.fed),
+            "length": (1, MOST),
+            "doubt": (0.0, math.inf),
+            "tail": NOT_NEGATIVE,
+            "score": ANYTHING,
+        }
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release the batches that are full and restate their items."""

@@ -10,6 +10,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits.engine.state import Limits, exactly, places
+
 Integers = NDArray[np.int64]
 # Beyond every index, and still when divided by the number of decisions.
 _FIRST = 1e300
@@ -21,6 +23,12 @@ class News(NamedTuple):
     items: Integers
     listed: Integers  # by item: 1 if it is among them
     size: Integers  # (1,) how many there are
+
+    def limits(self) -> Limits:
+        """Each item is listed at most once."""
+        most, size = self.items.size, max(int(self.size[0]), 0)
+        listed = np.isin(np.arange(most), self.items[:size]).astype(np.int64)
+        return {"items": places(self.items, most, size), "listed": exactly(listed), "size": (0, most)}
 
 
 def start_news(items: int) -> News:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
+from dpbandits.engine.state import ANYTHING, COUNT, FLAG, FROM_RECIPE, MOST, Limits
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.pending import unknown_index
@@ -46,6 +47,16 @@ class Public(NamedTuple):
     tail: Array  # 1/(ε₀ T_e), likewise
     score: Array  # the index
     noise_scale: float  # 1/ε₀
+
+    def limits(self) -> Limits:
+        """It counts; the index may be anything."""
+        counts = dict.fromkeys(("round", "full", "plays", "open", "waiting"), COUNT)
+        known: Limits = {"look": FLAG, "length": (1, MOST), "score": ANYTHING}
+        return {"everything": FROM_RECIPE, **counts, **known}
+
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.round[0])
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release the batches that are full; each replaces what was known of its item."""

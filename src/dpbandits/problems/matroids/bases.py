@@ -84,6 +84,11 @@ class MatroidBases(Problem):
         if offered:
             raise InvalidInput("select() takes no context when the problem is MatroidBases")
 
+    def is_action(self, action: Any) -> bool:
+        """Different items, as many as a basis has; or all of them, in one look."""
+        chosen = set(np.atleast_1d(action).tolist())
+        return len(chosen) == np.size(action) >= self.rank and chosen <= set(range(self.items))
+
     def reward(self, value: Any) -> NDArray[np.float64]:
         """A number for each item chosen, later clipped to [0, 1]; NaN is refused."""
         try:

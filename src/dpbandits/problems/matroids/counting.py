@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
+from dpbandits.engine.state import FLAG, FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -21,6 +22,11 @@ class Counts(NamedTuple):
     capacity: Integers  # (sets,)
     filled: Integers  # (sets,)
     chosen: Integers  # (items,) 1 if it is
+
+    def limits(self) -> Limits:
+        """No set holds more than it may."""
+        recipe = dict.fromkeys(("member", "capacity"), FROM_RECIPE)
+        return {"filled": (0, self.capacity), "chosen": FLAG, **recipe}
 
     def clear(self) -> None:
         """Nothing chosen."""

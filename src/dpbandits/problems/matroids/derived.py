@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -17,6 +18,10 @@ class Truncated(NamedTuple):
     inner: Any
     left: NDArray[np.int64]  # (1,)
     most: int
+
+    def limits(self) -> Limits:
+        """Room for no more than was declared."""
+        return {"left": (0, self.most)}
 
     def clear(self) -> None:
         """The empty set."""
@@ -36,6 +41,10 @@ class Restricted(NamedTuple):
 
     inner: Any
     items: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Names are declared."""
+        return {"items": FROM_RECIPE}
 
     def clear(self) -> None:
         """The empty set."""

@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance
+from dpbandits.engine.state import Limits, exactly, places
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,6 +28,15 @@ class Greedy(NamedTuple):
     inside: Integers  # by item: 1 in the basis, 0 outside
     basis: Integers  # the items inside, in no particular order
     tolerance: float  # weights this near each other keep the order they have
+
+    def limits(self) -> Limits:
+        """Each item is once in the order, and at most once in the basis."""
+        size = self.inside.size
+        return {
+            "order": places(self.order, size),
+            "inside": exactly(np.isin(np.arange(size), self.basis).astype(np.int64)),
+            "basis": places(self.basis, size),
+        }
 
 
 def start_greedy(matroid: Any, size: int, *, tolerance: float = 0.0) -> Greedy:

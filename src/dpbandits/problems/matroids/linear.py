@@ -18,6 +18,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -36,6 +37,19 @@ class Vectors(NamedTuple):
     height: Integers  # (primes,) rows; fewer than the set has items where it is dependent
     chosen: Integers  # (1,) items in the set
     scratch: Integers  # (dim,)
+
+    def limits(self) -> Limits:
+        """Rows within the matrix; numbers below the largest prime."""
+        rank, dim = self.rows.shape[1:]
+        return {
+            "primes": FROM_RECIPE,
+            "residues": FROM_RECIPE,
+            "rows": (0, _PRIME - 1),
+            "pivots": (0, dim - 1),
+            "height": (0, rank),
+            "chosen": (0, rank),
+            "scratch": (0, _PRIME - 1),
+        }
 
     def clear(self) -> None:
         """The empty set."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.greedy import rebuild, start_greedy
 from dpbandits.recipes import Recipe
@@ -98,6 +99,10 @@ class Table(NamedTuple):
 
     bits: NDArray[np.uint8]
     chosen: NDArray[np.int64]  # (1,) the set
+
+    def limits(self) -> Limits:
+        """A set of items that there are."""
+        return {"bits": FROM_RECIPE, "chosen": (0, 8 * self.bits.size - 1)}
 
     def clear(self) -> None:
         """The empty set."""

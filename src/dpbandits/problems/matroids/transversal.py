@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
 
@@ -21,6 +22,17 @@ class Places(NamedTuple):
     place: Integers  # (items,) the place it has, −1 if none
     reached: Integers  # (places,) the item it was reached from, −1 if it was not
     queue: Integers  # (items,)
+
+    def limits(self) -> Limits:
+        """Places and items that there are, or none."""
+        items, places = self.place.size, self.holder.size
+        return {
+            "fits": FROM_RECIPE,
+            "holder": (-1, items - 1),
+            "place": (-1, places - 1),
+            "reached": (-1, items - 1),
+            "queue": (0, items - 1),
+        }
 
     def clear(self) -> None:
         """All places are free."""
