@@ -226,7 +226,7 @@ def test_the_action_that_was_chosen_is_updated_whatever_type_is_given() -> None:
 
 @pytest.mark.parametrize(
     ("arms", "horizon", "prepulls"),
-    [(np.uint8(4), 250, 64), (np.int8(4), np.int8(120), 32), (4, 1000, np.int64(2**62))],
+    [(np.uint8(4), 250, 64), (np.int8(4), np.int8(120), 32), (4, 1000, np.int64(10**15))],
 )
 def test_small_integers_do_not_overflow_in_a_guarantee(arms: Any, horizon: Any, prepulls: Any) -> None:
     policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(np.float32(1.0)), prepulls=prepulls)

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpbandits import checks
+
 Seed = int | np.random.SeedSequence | None
 Chance = np.random.Generator
 
@@ -37,6 +39,8 @@ class Streams(NamedTuple):
     @classmethod
     def of(cls, seed: Seed) -> "Streams":
         """The streams of a seed; without one, from the operating system's randomness."""
+        if seed is not None and not isinstance(seed, np.random.SeedSequence):
+            checks.seed(seed)
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         # Children by explicit key: `spawn` would remember how often it was called.
         keys = ((*root.spawn_key, child) for child in range(3))

@@ -95,8 +95,11 @@ def load(path: str | Path) -> Learner:
 
     What is left, ``….continued``, holds raw data and may be deleted.
     """
-    path = Path(path)
-    target = path.resolve()
+    try:
+        path = Path(path)
+        target = path.resolve()
+    except (TypeError, ValueError, OSError, RuntimeError):  # no path, or not one of this system
+        raise SaveFileError(f"expected the path of a save file, got {checks.shown(path)}") from None
     used = target.with_name(target.name + _USED)
     if target.suffix == _USED or (used.exists() and not target.exists()):
         raise SaveFileError(f"{path} was continued already; doing so twice would reuse its noise")

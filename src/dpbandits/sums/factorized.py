@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 _UNKNOWN_LENGTH = 1e9
 # Longer lengths would need gaps near the grain of double precision.
 _LONGEST = 1e12
-_MOST_BUFFERS = 12
+MOST_BUFFERS = 12
 _SAFE = 1e-10
 
 
@@ -128,7 +128,7 @@ def start_factorized(
     checks.integer(least=1, dim=dim)
     wide = np.ones(dim) if widths is None else np.array(widths, np.float64)
     if wide.shape != (dim,) or not (np.isfinite(wide) & (wide > 0.0)).all():
-        raise InvalidInput(f"expected widths to be {dim} positive numbers, got {widths!r}")
+        raise InvalidInput(f"expected widths to be {dim} positive numbers, got {checks.shown(widths)}")
     design = design_factorized(buffers, length)
     weights = residues(design.gaps_hat, design.gaps)
     public = Factorized(
@@ -184,8 +184,8 @@ def design_factorized(buffers: int, length: int | None = None) -> Design:
     from scipy.optimize import minimize  # slow to import
 
     checks.integer(least=1, buffers=buffers)
-    if buffers > _MOST_BUFFERS:
-        raise InvalidInput(f"more than {_MOST_BUFFERS} buffers gain nothing, got buffers={buffers}")
+    if buffers > MOST_BUFFERS:
+        raise InvalidInput(f"more than {MOST_BUFFERS} buffers gain nothing, got buffers={buffers}")
     if length is not None:
         checks.integer(least=1, length=length)
     rounds = _UNKNOWN_LENGTH if length is None else min(max(float(length), 2.0), _LONGEST)
