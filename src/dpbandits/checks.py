@@ -45,7 +45,7 @@ def number(name: str, value: object) -> float:
 
 
 def shown(value: object) -> str:
-    """The value in an error: short, and there whatever it is. Python prints no number of 5,000 digits."""
+    """The value in an error: short, on one line, and there even if it cannot be printed."""
     try:
         text = repr(value)
     except Exception:

@@ -124,8 +124,8 @@ class Server:
     def _refuse_if_unfit(self) -> None:
         if self._busy:
             raise RoundError(
-                "a receive() of this thread is under way, and a signal handler cannot call in between; or "
-                "an earlier one was cut short and may have done half its work: start again from a "
+                "a receive() of this thread is under way, and a signal handler cannot call in between; "
+                "or an earlier one was cut short and may have done half its work: start again from a "
                 "broadcast that was kept"
             )
 

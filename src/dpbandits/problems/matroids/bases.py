@@ -56,8 +56,9 @@ class MatroidBases(Problem):
         found = start_greedy(self.matroid.state(), self.matroid.size).basis.size
         if self.matroid.rank != found:
             raise InvalidInput(
-                f"expected rank to be {found}, the items of a basis, got {checks.shown(self.matroid.rank)}; if "
-                f"{type(self.matroid).__name__} has a rank of its own, give that another name"
+                f"expected rank to be {found}, the items of a basis, got "
+                f"{checks.shown(self.matroid.rank)}; if {type(self.matroid).__name__} has a rank of its "
+                "own, give that another name"
             )
 
     @classmethod
@@ -89,8 +90,8 @@ class MatroidBases(Problem):
 
     def reward(self, value: Any) -> NDArray[np.float64]:
         """A number for each item chosen, later clipped to [0, 1]; NaN is refused."""
-        if isinstance(value, list | tuple):  # each may be a whole number beyond double precision
-            value = [checks.reward(one) for one in value]
+        if isinstance(value, list | tuple):  # a whole number may be beyond double precision
+            value = [checks.number("reward", one) if type(one) is int else one for one in value]
         rewards = checks.array("a list of rewards", value)
         if rewards.ndim != 1:
             raise InvalidInput(
