@@ -114,6 +114,9 @@ def test_coins_cost_no_more_than_the_budget_as_they_are_drawn(mu: float) -> None
         bias = response_bias(dpb.PureDP(mu))
         low, high = mp.mpf(heads(-0.5, bias)), mp.mpf(heads(0.5, bias))
         assert max(mp.log(high / low), mp.log((1 - low) / (1 - high))) <= mu * (1 + mp.mpf("2e-13"))
+
+
+def test_a_budget_too_small_for_any_coin_is_refused() -> None:
     with pytest.raises(InvalidInput, match="cannot be biased by as little"):
         response_bias(dpb.GaussianDP(2e-16))
 
