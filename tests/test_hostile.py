@@ -1,6 +1,7 @@
 """Hostile values in every public constructor and method: one sentence, and nothing has changed.
 
-DPBANDITS_HOSTILE=100 runs a hundred times as many examples: about a million calls.
+3,280 examples, some 9,000 calls and as many rounds of what was let through. DPBANDITS_HOSTILE=110 runs 110
+times as many: about a million calls.
 """
 
 import dataclasses
