@@ -1,7 +1,6 @@
 """Hostile values in every public constructor and method: one sentence, and nothing has changed.
 
-3,280 examples, some 9,000 calls and as many rounds of what was let through. DPBANDITS_HOSTILE=110 runs 110
-times as many: about a million calls.
+3,280 examples, some 9,000 calls. DPBANDITS_HOSTILE=110 runs 110 times as many: about a million calls.
 """
 
 import dataclasses
