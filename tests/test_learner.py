@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pickle
+import signal
 import sys
 import threading
 from typing import Any
@@ -194,6 +195,109 @@ def test_a_call_that_was_cut_short_ends_the_learner() -> None:
                 call()
 
 
+def test_a_signal_handler_is_refused_while_a_call_is_under_way() -> None:
+    """It is run by the same thread, so that waiting for the call to end would be for ever."""
+    it = dpb.GaussianThompson().start(dpb.Arms(3), seed=1)
+    refused: list[str] = []
+
+    def handle(*_: Any) -> None:
+        for name, given in (("select", ()), ("update", (0, 1.0)), ("skip", ()), ("released", ())):
+            with pytest.raises(RoundError, match=r"is under way, and a signal handler cannot call"):
+                getattr(it, name)(*given)
+            refused.append(name)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        for verb in ("_decide", "_learn"):
+            original = getattr(it._rounds, verb)
+
+            def interrupted(*given: Any, run: Any = original) -> Any:
+                signal.raise_signal(signal.SIGUSR1)
+                return run(*given)
+
+            setattr(it._rounds, verb, interrupted)
+        it.update(it.select(), 1.0)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(refused) == 8 and (it.rounds, it.decided) == (1, 1)
+
+
+def test_nothing_is_decided_past_the_horizon_by_a_call_within_a_call() -> None:
+    """Also before a call changes anything: what it has checked must still hold then."""
+    it = learner(horizon=10)
+    for _ in range(9):
+        it.update(it.select(), 1.0)
+
+    class Name(int):
+        def __int__(self) -> int:
+            with pytest.raises(RoundError, match="under way"):
+                it.decide()
+            return 7
+
+    it.decide(person=Name(7))
+    assert it.decided == 10
+
+
+def test_another_thread_waits_for_a_call_to_end() -> None:
+    it = dpb.GaussianThompson().start(dpb.Arms(3), seed=1)
+    original, others = it._rounds._decide, []
+
+    def slow(*given: Any) -> Any:
+        it._rounds._decide = original
+        others.append(threading.Thread(target=lambda: others.append(it.decide())))
+        others[0].start()
+        others[0].join(0.05)
+        assert len(others) == 1, "it did not wait"
+        return original(*given)
+
+    it._rounds._decide = slow
+    it.decide()
+    others[0].join()
+    assert len(others) == 2 and it.decided == 2
+
+
+def test_nothing_is_promised_where_a_policy_cannot_be_started() -> None:
+    local, tree = dpb.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
+    cases = [
+        (local, dpb.LinearContexts(2), "is for Arms"),
+        (local, dpb.Arms(3, capacity=5), "arms that stay"),
+        (
+            dpb.LazyUCB(privacy=dpb.PureDP(1.0)),
+            dpb.MatroidBases(dpb.UniformMatroid(3, 1)),
+            "is for Arms",
+        ),
+        (dpb.LinUCB(), "five arms", "is for LinearProblem"),
+        (tree, dpb.LinearContexts(2), "needs the horizon"),
+    ]
+    for policy, problem, says in cases:
+        for call in (policy.start, policy.guarantee):
+            with pytest.raises(InvalidInput, match=says):
+                call(problem)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[0, 0], [0, 1]]),
+        np.array([[1j, 0.0], [0.0, 1.0]]),
+        np.array([["1", "0"], ["0", "1"]]),
+        np.array([["2024-01-01", "2024-01-02"]], "M8[D]"),
+        np.array([[1.0, None]]),
+        np.array([[1, 2]], object),
+        [["1", "0"]],
+        [[10**400, 1]],
+        [[1.0], [1.0, 2.0]],
+    ],
+    ids=lambda value: str(getattr(value, "dtype", "list")),
+)
+def test_features_that_are_no_numbers_are_refused(features: Any) -> None:
+    it = dpb.LinUCB().start(dpb.LinearContexts(2), seed=1, compiled=False)
+    before = state_bytes(it)
+    with pytest.raises(InvalidInput, match=r"expected a \(K, 2\) array of features, got"):
+        it.select(features)
+    assert state_bytes(it) == before and it.decided == 0
+
+
 def test_threads_never_get_more_decisions_than_the_horizon() -> None:
     it, decided = learner(horizon=400), []
 
@@ -226,7 +330,7 @@ def test_the_action_that_was_chosen_is_updated_whatever_type_is_given() -> None:
 
 @pytest.mark.parametrize(
     ("arms", "horizon", "prepulls"),
-    [(np.uint8(4), 250, 64), (np.int8(4), np.int8(120), 32), (4, 1000, np.int64(2**62))],
+    [(np.uint8(4), 250, 64), (np.int8(4), np.int8(120), 32), (4, 1000, np.int64(10**15))],
 )
 def test_small_integers_do_not_overflow_in_a_guarantee(arms: Any, horizon: Any, prepulls: Any) -> None:
     policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(np.float32(1.0)), prepulls=prepulls)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 
 import dpbandits as dpb
 from dpbandits.audit import replay, report_cost
 from dpbandits.audit.recording import ForcedNoise, RecordingNoise, Steer
-from dpbandits.engine import Noise, check_policy_verbs, state_bytes
+from dpbandits.engine import Noise, check_policy_verbs, leaves, state_bytes
 from dpbandits.errors import (
     BudgetNotAccepted,
     DPBanditsError,
@@ -101,6 +102,110 @@ def test_coins_at_the_ends_of_what_is_possible() -> None:
         assert 0.0 < 1.0 - response_bias(budget) < 2.0**-38
     with pytest.raises(BudgetNotAccepted, match="randomized response is calibrated"):
         response_bias(dpb.ApproxDP(1.0, 1e-6))
+
+
+@pytest.mark.parametrize("mu", [1e-12, 2e-12, 1e-9, 1e-4, 0.3, 1.0, 5.0, 13.0, 13.9, 14.1])
+def test_coins_cost_no_more_than_the_budget_as_they_are_drawn(mu: float) -> None:
+    """Of the probabilities it really has: rounded to the nearest, they cost up to 2·10⁻⁷ more."""
+    with mp.workdps(50):
+        bias = response_bias(dpb.GaussianDP(mu))
+        told = max(mp.mpf(heads(0.5, bias)) - 0.5, 0.5 - mp.mpf(heads(-0.5, bias)))
+        assert mp.sqrt(8) * mp.erfinv(2 * told) <= mu * (1 + mp.mpf("2e-13"))
+        bias = response_bias(dpb.PureDP(mu))
+        low, high = mp.mpf(heads(-0.5, bias)), mp.mpf(heads(0.5, bias))
+        assert max(mp.log(high / low), mp.log((1 - low) / (1 - high))) <= mu * (1 + mp.mpf("2e-13"))
+
+
+def test_a_budget_too_small_for_any_coin_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="cannot be biased by as little"):
+        response_bias(dpb.GaussianDP(2e-16))
+
+
+# What a server makes up
+
+
+def _people(policy: dpb.LocalPolicy, problem: dpb.Problem, broadcast: bytes) -> list[int]:
+    """The sizes of the messages of extreme people on a broadcast."""
+    sent = []
+    for context, reward in problem.extreme_people():
+        if isinstance(context, tuple) and not np.isfinite(context[0]).all():
+            continue
+        person = policy.person(problem, broadcast, seed=1)
+        person.select(
+            *(() if context is None else context if isinstance(context, tuple) else (context,))
+        )
+        sent.append(len(person.skip() if math.isnan(reward) else person.report(reward)))
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("policy", "problem"),
+    [
+        (dpb.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.Arms(3)),
+        (dpb.LocalUCB(privacy=dpb.GaussianDP(1.0), rewards="bounded", loglog=3.0), dpb.Arms(3)),
+        (dpb.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)),
+        (dpb.Capri(privacy=dpb.GaussianDP(1.0), trust="local"), dpb.KernelContexts.example(None)),
+        (
+            dpb.KernelThompson(privacy=dpb.GaussianDP(1.0), trust="local"),
+            dpb.KernelContexts.example(None),
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e-300, 0.0])
+def test_a_message_comes_whatever_is_broadcast(
+    policy: dpb.LocalPolicy, problem: dpb.Problem, value: float
+) -> None:
+    """Otherwise a broadcast decides who can answer, and silence tells about her data."""
+    record = json.loads(policy.start(problem, seed=1).broadcast())
+    own = dict(leaves(policy.begin(problem)[0], sent=True))
+    for name, array in own.items():
+        if isinstance(array, np.ndarray) and array.dtype.kind in "if":
+            whole = -(2**62) if value < 0 else min(int(value), 2**62)
+            filled = np.full(array.shape, whole if array.dtype.kind == "i" else value)
+            record["public"][name] = filled.tolist()
+    before = np.seterr(all="raise")
+    try:
+        sent = _people(policy, problem, json.dumps(record).encode())
+    finally:
+        np.seterr(**before)
+    assert len(sent) >= 5 and all(size > 0 for size in sent)
+
+
+class _Stumbles(local_ucb.Public):
+    """Does not answer about a high reward where the broadcast is beyond all bounds."""
+
+    def report(self, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
+        message = super().report(context, action, reward, noise)
+        if reward > 0.5 and not abs(float(self.mean[0])) < 1e200:
+            raise OverflowError
+        return message
+
+
+def test_an_audit_notices_who_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = dpb.LocalUCB(privacy=dpb.PureDP(1.0))
+    assert report_cost(policy, ARMS) <= 1.0 + 1e-9
+    monkeypatch.setattr(local_ucb, "Public", _Stumbles)
+    assert report_cost(policy, ARMS) == math.inf
+
+
+def test_a_signal_handler_cannot_send_a_second_message() -> None:
+    policy = dpb.LocalUCB(privacy=dpb.PureDP(1.0))
+    server = policy.start(ARMS, seed=1)
+    person = policy.person(ARMS, server.broadcast(), seed=1)
+    person.select()
+    refused = []
+
+    class Interrupted(float):
+        def __float__(self) -> float:
+            for call in (person.skip, lambda: person.report(1.0), person.select):
+                with pytest.raises(RoundError, match="under way"):
+                    call()
+                refused.append(call)
+            return 1.0
+
+    server.receive(person.report(Interrupted(1.0)))
+    assert len(refused) == 3 and server.rounds == 1
 
 
 # The guarantee

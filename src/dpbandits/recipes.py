@@ -6,6 +6,7 @@ simple values. Data and randomness are never part of one; they arrive as argumen
 
 import dataclasses
 import json
+import numbers
 import re
 from typing import Any, ClassVar, Self
 
@@ -35,7 +36,14 @@ class Recipe:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.generic):
-                object.__setattr__(self, field.name, value.item())
+                value = value.item()
+            if isinstance(value, numbers.Real) and not isinstance(value, int | float):
+                value = (
+                    int(value)
+                    if isinstance(value, numbers.Integral)
+                    else checks.number(field.name, value)
+                )
+            object.__setattr__(self, field.name, value)
 
     @classmethod
     def name(cls) -> str:
@@ -56,7 +64,7 @@ class Recipe:
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """The recipe a record describes; unknown kinds and fields are refused by name."""
         if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
-            raise InvalidInput(f"expected a record with a 'kind', got {record!r}")
+            raise InvalidInput(f"expected a record with a 'kind', got {checks.shown(record)}")
         kind = _kind_named(record["kind"])
         if not issubclass(kind, cls):
             raise InvalidInput(f"expected a {cls.__name__}, got the record of a {kind.__name__}")
@@ -73,8 +81,8 @@ class Recipe:
         """The recipe one line of JSON describes."""
         try:
             record = json.loads(text)
-        except ValueError as error:
-            raise InvalidInput(f"not a recipe: {error}") from error
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(f"not a recipe: {error}") from None
         return cls.from_dict(record)
 
 

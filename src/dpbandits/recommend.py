@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import BetaThompson, LocalUCB, NoiseAwareIMED
@@ -52,14 +53,14 @@ def recommend(
     if trust is Trust.LOCAL and kind is None and isinstance(problem, Arms | LinearContexts):
         return _for_local(problem, privacy)
     if trust is Trust.LOCAL or kind is not None:
-        raise InvalidInput(f"there is no such recommendation for {problem!r} yet")
+        raise InvalidInput(f"there is no such recommendation for {checks.shown(problem)} yet")
     if isinstance(problem, Arms):
         return _for_arms(problem, privacy)
     if isinstance(problem, LinearProblem):
         return _for_linear(problem, privacy)
     if isinstance(problem, MatroidBases):
         return _for_matroids(problem, privacy)
-    raise InvalidInput(f"there is no recommendation for {problem!r} yet")
+    raise InvalidInput(f"there is no recommendation for {checks.shown(problem)} yet")
 
 
 def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
@@ -153,7 +154,9 @@ def _for_kernels(
     problem: KernelContexts, privacy: Budget, trust: str, kind: type[Policy] | None
 ) -> Recommendation:
     if kind not in (None, KernelThompson, Capri):
-        raise InvalidInput(f"there is no recommendation for {kind!r} on {type(problem).__name__} yet")
+        raise InvalidInput(
+            f"there is no recommendation for {checks.shown(kind)} on {type(problem).__name__} yet"
+        )
     if isinstance(privacy, NonPrivate) and kind is None:
         reason = "without privacy it is the standard, and about as good as anything here."
         return Recommendation(policy=KernelUCB(), reason=reason)

@@ -134,6 +134,25 @@ def test_calibrated_to_it_is_exactly_it(wanted: Budget) -> None:
         GaussianDP(enough.mu * 1.001).within(wanted)
 
 
+@given(spread, st.floats(1.001, 1e6))
+@settings(max_examples=200, deadline=None)
+def test_what_is_printed_follows_from_what_is_held(size: float, order: float) -> None:
+    """Rounded to the private side: ε, δ, μ, ρ and γ up, the order α down."""
+    held = RenyiDP(order, size)
+    printed = [float(part) for part in str(held).removesuffix("-RDP").strip("()").split(",")]
+    assert printed[0] <= order * (1 + 1e-11) and printed[1] >= size * (1 - 1e-11)
+    assert printed == pytest.approx([order, size], rel=1.1e-3)
+    assert float(str(PureDP(size)).removesuffix("-DP")) >= size * (1 - 1e-11)
+
+
+def test_a_hair_more_than_asked_for_is_not_what_was_asked_for() -> None:
+    assert str(RenyiDP(8.9999, 1.0)) == "(8.999, 1)-RDP"
+    assert str(PureDP(1.0 + 1e-10)) == "1.001-DP" and str(PureDP(1.0 + 1e-15)) == "1-DP"
+    assert str(PureDP(1.23456e-310)) == "1.235e-310-DP"
+    with pytest.raises(NotImplied, match="weaker"):
+        GaussianDP(1.0 + 1e-10).within(GaussianDP(1.0))
+
+
 def test_within_states_the_slack() -> None:
     assert GaussianDP(0.5).within(GaussianDP(1.0)) == GaussianDP(0.5)
     slack = GaussianDP(0.5).within(ApproxDP(4.0, 1e-6))

@@ -27,14 +27,17 @@ from dpbandits.problems import Problem
 
 # What made-up broadcasts are filled with, whole numbers rounded.
 _MADE_UP = (0.0, 1e-6, 1.0, 3.0, 1e6)
+# What arithmetic may stumble over; where whole numbers are, the nearest that there is.
+_BEYOND = (1e300, -1e300, math.inf, -math.inf, math.nan)
 _MIXTURES = 4
 
 
 def report_cost(policy: LocalPolicy, problem: Problem, *, seed: int = 0) -> float:
     """The largest cost of one message over all pairs of extreme people and made-up broadcasts.
 
-    Infinite where a message would differ under the same results of every draw, and where it holds the
-    last bits of a noisy number, which tell what it was added to (`mechanisms/rounding.py`).
+    Infinite where a message would differ under the same results of every draw, where it holds the last
+    bits of a noisy number, which tell what it was added to (`mechanisms/rounding.py`), and where none
+    comes: a broadcast must not decide who can answer.
     """
     honest, _ = policy.begin(problem)
     people, broadcasts = problem.extreme_people(), [honest, *_made_up(honest, seed)]
@@ -46,24 +49,26 @@ def report_cost(policy: LocalPolicy, problem: Problem, *, seed: int = 0) -> floa
 
 def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: Any, seed: int) -> float:
     recording = RecordingNoise(np.random.default_rng(seed), Steer())
-    sent = _report(honest, public, one, recording, seed)
-    forced = ForcedNoise(recording.draws)
     try:
+        sent = _report(honest, public, one, recording, seed)
+        forced = ForcedNoise(recording.draws)
         same = _report(honest, public, other, forced, seed) == sent
-    except Mismatch:
+    except (Mismatch, ArithmeticError, ValueError):  # the last two of plain numbers, as of √−1
         return math.inf
     if not same or len(forced.draws) != len(recording.draws) or _has_last_bits(sent, recording.draws):
         return math.inf
     return draws_cost(list(zip(recording.draws, forced.draws, strict=True)), policy.privacy)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
+@np.errstate(all="ignore")  # as a person does
 def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> list[tuple[str, bytes]]:
     """The bits of her message; her action is an honest one, since a made-up table may hold none."""
     context, reward = person
     action = copy.deepcopy(honest).select(context, RecordingExplore(seed))
     message = copy.deepcopy(public).report(context, action, reward, noise)
-    parts = map(np.asarray, message if isinstance(message, tuple) else (message,))
+    parts = [np.asarray(part) for part in (message if isinstance(message, tuple) else (message,))]
+    if not all(np.isfinite(part).all() for part in parts):
+        raise ValueError("what is sent as JSON must be finite")
     return [(part.dtype.str, part.tobytes()) for part in parts]
 
 
@@ -84,7 +89,7 @@ def _made_up(honest: Any, seed: int) -> Iterator[Any]:
     """Broadcasts with all arrays alike, with one unlike the others, and with every number another."""
     arrays = [name for name, value in leaves(honest, sent=True) if isinstance(value, np.ndarray)]
     chance = np.random.default_rng(seed)
-    for value in _MADE_UP:
+    for value in (*_MADE_UP, *_BEYOND):
         yield _filled(honest, dict.fromkeys(arrays, value))
     for name, (one, others) in product(arrays, ((0.0, 1e6), (1e6, 0.0))):
         yield _filled(honest, dict.fromkeys(arrays, others) | {name: one})
@@ -99,5 +104,7 @@ def _filled(honest: Any, numbers: dict[str, Any]) -> Any:
             given = numbers[name]
             if isinstance(given, np.random.Generator):
                 given = given.choice((*_MADE_UP, *np.negative(_MADE_UP)), array.shape)
+            if array.dtype.kind == "i":
+                given = np.clip(np.nan_to_num(given), -(2.0**62), 2.0**62)
             array[...] = np.asarray(given).astype(array.dtype)
     return public

@@ -17,6 +17,7 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from dpbandits import checks
 from dpbandits.engine.verbs import INLINED
 
 
@@ -70,6 +71,7 @@ def start_flight(places: int, features: int | None, items: int | None) -> Flight
     """Nothing in flight. `features`: of a context, 0 where it is a number, None where there is none;
     `items`: the most of an action that is a set, None where it is a number.
     """
+    checks.room("what is kept of rounds in flight", places * max(features or 1, items or 1))
     context: Any = np.zeros((places, 0))
     if features is not None:
         context = np.zeros((places, 1, features)) if features else np.zeros(places, np.int64)

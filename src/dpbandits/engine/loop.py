@@ -1,6 +1,7 @@
 """The one compiled loop."""
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -184,7 +185,11 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
         states += tuple(classes(world))
         modules |= modules_of(type(world))
     outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
-    return _compile(outside, states)
+    with _LOCK:
+        return _compile(outside, states)
+
+
+_LOCK = threading.Lock()  # threads that ask at once get the same functions
 
 
 @functools.cache

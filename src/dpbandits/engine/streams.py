@@ -17,6 +17,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpbandits import checks
+
 Seed = int | np.random.SeedSequence | None
 Chance = np.random.Generator
 _OURS = 0x6470_6261  # in the spawn key of a learner's seed
@@ -47,7 +49,7 @@ class Streams(NamedTuple):
         """The streams of a seed; without one, secret ones."""
         if seed is None:
             return cls(*(_secret_generator() for _ in range(3)))
-        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        root = _root(seed)
         # Children by explicit key: `spawn` would remember how often it was called.
         keys = ((*root.spawn_key, child) for child in range(3))
         return cls(*(_generator(root.entropy, key) for key in keys))
@@ -57,7 +59,7 @@ def learner_seed(seed: Seed) -> Seed:
     """The seed of a learner that a user gave hers to, apart from every child that she spawns from it."""
     if seed is None:
         return None
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    root = _root(seed)
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, _OURS))
 
 
@@ -69,6 +71,13 @@ def delay_stream(seed: np.random.SeedSequence) -> np.random.Generator:
 def run_seed(seed: int, run: int) -> np.random.SeedSequence:
     """The seed of one of several independent runs."""
     return np.random.SeedSequence(seed, spawn_key=(run,))
+
+
+def _root(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
+    if isinstance(seed, np.random.SeedSequence):
+        return seed
+    checks.seed(seed)
+    return np.random.SeedSequence(seed)
 
 
 def _generator(entropy: object, key: tuple[int, ...]) -> np.random.Generator:

@@ -35,12 +35,10 @@ class _ArmsEnvironment(Environment):
 
 def _tuple(name: str, values: Iterable[float]) -> tuple[float, ...]:
     """A sequence of at least two numbers, as a hashable tuple."""
-    try:
-        numbers = tuple(float(value) for value in values)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"expected {name} to be a sequence of numbers, got {values!r}") from None
+    numbers = tuple(checks.number(f"{name}[…]", value) for value in checks.sequence(name, values))
     if len(numbers) < 2:
         raise InvalidInput(f"expected {name} for at least 2 arms, got {len(numbers)}")
+    checks.integer(least=2, limit=checks.MOST_ACTIONS, arms=len(numbers))
     return numbers
 
 
@@ -91,11 +89,11 @@ class TruncatedExponentialArms(_ArmsEnvironment):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rates", _tuple("rates", self.rates))
         for index, rate in enumerate(self.rates):
-            checks.positive(**{f"rates[{index}]": rate})
+            checks.scale(**{f"rates[{index}]": rate})
 
     def arm_means(self) -> tuple[float, ...]:
-        """1/λ − 1/(e^λ − 1)."""
-        return tuple(1.0 / rate - 1.0 / math.expm1(rate) for rate in self.rates)
+        """1/λ − 1/(e^λ − 1), whose last term is nothing where e^λ is no number."""
+        return tuple(1.0 / rate - 1.0 / math.expm1(min(rate, 700.0)) for rate in self.rates)
 
     def world(self) -> "ExponentialWorld":
         """The rates, the mass each puts on [0, 1], and the means."""

@@ -40,9 +40,9 @@ class KernelWorld(Environment):
         for name in ("weights", "declared"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, shares(getattr(self, name), len(self.contexts)))
-        checks.positive(norm=self.norm, max_reward=self.max_reward)
-        checks.integer(least=0, seed=self.seed)
-        checks.integer(least=1, centres=self.centres)
+        checks.bound(norm=self.norm, max_reward=self.max_reward)
+        checks.seed(self.seed)
+        checks.integer(least=1, limit=checks.MOST_ACTIONS, centres=self.centres)
         if (largest := float(np.max(np.abs(self.means())))) > self.max_reward * (1.0 + 1e-9):
             raise InvalidInput(
                 f"rewards of ±{self.max_reward:g} cannot have means up to {largest:g}: "

@@ -95,13 +95,11 @@ class MatroidArms(MatroidEnvironment):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.matroid, Matroid):
-            raise InvalidInput(f"expected a matroid such as UniformMatroid(5, 2), got {self.matroid!r}")
-        try:
-            means = tuple(float(mean) for mean in self.means)
-        except (TypeError, ValueError):
             raise InvalidInput(
-                f"expected means to be a sequence of numbers, got {self.means!r}"
-            ) from None
+                f"expected a matroid such as UniformMatroid(5, 2), got {checks.shown(self.matroid)}"
+            )
+        listed = checks.sequence("means", self.means)
+        means = tuple(checks.number("means[…]", mean) for mean in listed)
         object.__setattr__(self, "means", means)
         if len(means) != self.matroid.size:
             raise InvalidInput(

@@ -45,8 +45,8 @@ class LogNormal(Delays):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(median=self.median)
-        checks.not_negative(sigma=self.sigma)
+        checks.scale(median=self.median)
+        checks.width(sigma=self.sigma)
         checks.unit(never=self.never)
 
     def draw(self, chance: np.random.Generator, count: int) -> Array:
@@ -75,7 +75,7 @@ class DayAndNight(Traffic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(night=self.night, day=self.day)
+        checks.scale(night=self.night, day=self.day)
         if self.day < self.night:
             raise InvalidInput(f"expected day to be at least night = {self.night:g}, got {self.day:g}")
 

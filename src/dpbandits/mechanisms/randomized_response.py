@@ -11,15 +11,21 @@ exactly μ-GDP at c = 2Φ(μ/2) − 1.
 """
 
 import math
+from collections.abc import Callable
 
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.errors import BudgetNotAccepted
+from dpbandits.errors import BudgetNotAccepted, InvalidInput
+from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 
 # The generator's coins have a grain of 2⁻⁵³: rarer lies than 2⁻⁴⁰ would not be told as often as said.
 _LARGEST = 1.0 - 2.0**-39
+# Biases on this grid have probabilities ½ ± c/2 that are exact.
+_GRID = 2.0**-52
+# Costs closer than this (relative) are one cost computed in two ways.
+_ROUNDING = 1e-13
 
 
 def response_bias(budget: Budget) -> float:
@@ -37,10 +43,23 @@ def response_bias(budget: Budget) -> float:
             bias = min(math.tanh(epsilon / 2.0), _LARGEST)
             while 2.0 * math.atanh(bias) > epsilon:  # rounded to the private side
                 bias = math.nextafter(bias, 0.0)
-            return bias
+            return _private_side(bias, lambda c: 2.0 * math.atanh(c), epsilon)
         case GaussianDP(mu=mu):
-            return min(math.erf(mu / math.sqrt(8.0)), _LARGEST)
+            return _private_side(min(math.erf(mu / math.sqrt(8.0)), _LARGEST), curves.response_mu, mu)
     raise BudgetNotAccepted(f"randomized response is calibrated to ε-DP or μ-GDP, not to {budget}")
+
+
+def _private_side(bias: float, cost: Callable[[float], float], budget: float) -> float:
+    """The bias, or the next smaller one whose coins, as `heads` rounds them, cost no more."""
+    told = max(heads(0.5, bias) - 0.5, 0.5 - heads(-0.5, bias))
+    if cost(2.0 * told) <= budget * (1.0 + _ROUNDING):
+        return bias
+    steps = math.floor(bias / _GRID)
+    while steps > 0 and cost(steps * _GRID) > budget:
+        steps -= 1
+    if steps == 0:
+        raise InvalidInput(f"a coin cannot be biased by as little as a budget of {budget:g} asks for")
+    return steps * _GRID
 
 
 def response_release(bias: float) -> PureDP:

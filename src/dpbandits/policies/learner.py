@@ -64,9 +64,10 @@ class Learner:
         people: People | None = None,
         exact: bool = False,
     ) -> None:
-        checks.integer(least=1, in_flight=in_flight)
+        checks.integer(least=1, limit=checks.MOST_IN_FLIGHT, in_flight=in_flight)
+        checks.one_of((True, False), compiled=compiled)
         if patience is not None:
-            checks.positive(patience=patience)
+            checks.scale(patience=patience)
             if in_flight == 1:
                 raise InvalidInput(
                     "patience is for several rounds in flight: say how many at most, in_flight=10_000"
@@ -82,10 +83,12 @@ class Learner:
             people = People(problem.rounds_per_person)
         options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         self._rounds = Rounds(policy, problem, public, secret, people=people, **options)
-        self._stopped = ""  # the call that is changing the state, or was cut short doing so
+        self._stopped = ""  # the call that is under way, or was cut short changing the state
+        self._changing = False  # whether it has begun to change it
         self._ended = ""  # why it has
         self._asks_who = problem.rounds_per_person is not None
-        self._lock, self._forks = threading.Lock(), forks.times()
+        # Held again by a signal handler of the same thread, which `_stopped` then sends away.
+        self._lock, self._forks = threading.RLock(), forks.times()
         self._last = self._guarantee.horizon if self._guarantee.is_private else None
 
     def __repr__(self) -> str:
@@ -161,8 +164,7 @@ class Learner:
         >>> learner.released().mean
         array([nan, nan, nan])
         """
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("released"):
             reading = self.policy.released(self.problem, self._public)
             if reading is None:
                 return None
@@ -182,8 +184,7 @@ class Learner:
         """
         context, usable = offered_context(self.problem, offered)
         moment = self._moment(now)
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("decide"):
             self._refuse_past_the_horizon(1)
             opened = self._decide(context, moment, self._token(person))
         if not usable:
@@ -207,11 +208,12 @@ class Learner:
         """
         moment = self._moment(now)
         if isinstance(contexts, int | np.integer):
-            checks.integer(least=1, contexts=contexts)
+            checks.integer(least=1, limit=checks.MOST_IN_FLIGHT, contexts=contexts)
             given = [(self.problem.context(), True)] * int(contexts)
         else:
-            given = [offered_context(self.problem, (one,)) for one in contexts]
-        named = [None] * len(given) if persons is None else list(persons)
+            brought = checks.sequence("contexts", contexts)
+            given = [offered_context(self.problem, (one,)) for one in brought]
+        named = [None] * len(given) if persons is None else checks.sequence("persons", persons)
         if len(named) != len(given):
             raise InvalidInput(f"expected {len(given)} persons, one for each decision, got {len(named)}")
         if len(given) > self._rounds.in_flight:
@@ -219,8 +221,7 @@ class Learner:
                 f"{len(given):,} decisions at once would close rounds of their own before any answer: "
                 f"start with in_flight={len(given)} or more, not {self._rounds.in_flight}"
             )
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("decide_many"):
             self._refuse_past_the_horizon(len(given))
             tokens = [self._token(person) for person in named]
             pairs = zip(given, tokens, strict=True)
@@ -237,17 +238,21 @@ class Learner:
         with self._lock:
             if self._stopped or self._forks != forks.times():
                 self._refuse_if_unfit()
-            if not rounds.closes_at_once:
-                self._refuse_without_tickets()
-            if rounds.open:
-                raise RoundError(
-                    "a round is open: update() or skip() it before the next select(), or start with "
-                    "in_flight=… and use decide()"
-                )
-            if self._last is not None:
-                self._refuse_past_the_horizon(1)
-            token = None if person is None and not self._asks_who else self._token(person)
             self._stopped = "select"
+            try:
+                if not rounds.closes_at_once:
+                    self._refuse_without_tickets()
+                if rounds.open:
+                    raise RoundError(
+                        "a round is open: update() or skip() it before the next select(), or start with "
+                        "in_flight=… and use decide()"
+                    )
+                if self._last is not None:
+                    self._refuse_past_the_horizon(1)
+                token = None if person is None and not self._asks_who else self._token(person)
+            except BaseException:
+                self._stopped = ""  # nothing is changed yet
+                raise
             action = rounds.decide(context, self._noise, self._explore, 0.0, token).action
             self._stopped = ""
         if not usable:
@@ -263,14 +268,18 @@ class Learner:
         with self._lock:
             if self._stopped or self._forks != forks.times():
                 self._refuse_if_unfit()
-            if rounds.closes_at_once and rounds.open and rounds.open[0].action is ticket:
-                opened = rounds.open[0]
-            else:
-                opened = self._find(ticket)
-            value = self.problem.reward(reward)
-            if type(opened.action) is not int:
-                _check_size(opened, value)
             self._stopped = "update"
+            try:
+                if rounds.closes_at_once and rounds.open and rounds.open[0].action is ticket:
+                    opened = rounds.open[0]
+                else:
+                    opened = self._find(ticket)
+                value = self.problem.reward(reward)
+                if type(opened.action) is not int:
+                    _check_size(opened, value)
+            except BaseException:
+                self._stopped = ""  # nothing is changed yet
+                raise
             rounds.answer(opened, value, self._noise)
             self._stopped = ""
 
@@ -278,11 +287,11 @@ class Learner:
         self, tickets: Tickets | Sequence[Any], rewards: Sequence[Any] | NDArray[Any]
     ) -> NDArray[np.bool_]:
         """Answer many rounds; tells which of them were not too late. Nothing changes if one is wrong."""
-        names = tickets.rounds if isinstance(tickets, Tickets) else tuple(tickets)
+        names = tickets.rounds if isinstance(tickets, Tickets) else checks.sequence("tickets", tickets)
+        rewards = checks.sequence("rewards", rewards)
         if len(names) != len(rewards):
             raise InvalidInput(f"expected {len(names)} rewards, one for each ticket, got {len(rewards)}")
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("update_many"):
             given: dict[int, tuple[Round, Any]] = {}
             in_time = np.zeros(len(names), np.bool_)
             for index, (name, reward) in enumerate(zip(names, rewards, strict=True)):
@@ -300,10 +309,9 @@ class Learner:
                         f"of round {opened.number}, number {index} here: {error}"
                     ) from None
                 in_time[index] = True
-            self._stopped = "update_many"
+            self._changing = True
             for opened, value in given.values():
                 self._rounds.answer(opened, value, self._noise)
-            self._stopped = ""
         return in_time
 
     def skip(self, ticket: Any = None) -> None:
@@ -312,12 +320,10 @@ class Learner:
         That is *unknown*, not *no*: it counts as ½ for arms and items, and as nothing where people bring
         features. No click is an answer: `update(ticket, 0.0)`.
         """
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("skip"):
             opened = self._find(ticket)
-            self._stopped = "skip"
+            self._changing = True
             self._rounds.answer(opened, self.problem.missing, self._noise)
-            self._stopped = ""
 
     def close(self) -> None:
         """Close all rounds in flight, answered or not, and release what is due: for the end of a test.
@@ -326,12 +332,10 @@ class Learner:
         it is called must not depend on what was answered: at a time fixed beforehand, say. It releases
         like a decision, and counts as one where the guarantee ends at a horizon.
         """
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("close"):
             self._refuse_past_the_horizon(1)
-            self._stopped = "close"
+            self._changing = True
             self._rounds.close_all(self._noise)
-            self._stopped = ""
 
     def retire(self, arm: int) -> None:
         """Play an arm no more, from the next decision on. Its rounds in flight are still learned from.
@@ -353,7 +357,7 @@ class Learner:
         >>> learner.add()
         2
         """
-        return self._change("add", arms_known(self))
+        return self._change("add", None)
 
     def save(self, path: str | Path) -> Path:
         """Write all that is needed to go on to a file only its owner may read, and end this learner.
@@ -383,14 +387,12 @@ class Learner:
         """
         from dpbandits.policies.saving import snapshot
 
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("snapshot"):
             return snapshot(self)
 
     def renew(self) -> None:
         """Go on with fresh generators from the operating system. Not for users: see `snapshot`."""
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._call("renew"):
             self._seeded = False
             self._use(Streams.of(None))
 
@@ -406,16 +408,18 @@ class Learner:
         self._explore = streams.explore
 
     def _decide(self, context: Any, moment: float, person: bytes | None) -> Round:
-        self._stopped = "decide"
-        opened = self._rounds.decide(context, self._noise, self._explore, moment, person)
-        self._stopped = ""
-        return opened
+        self._changing = True
+        return self._rounds.decide(context, self._noise, self._explore, moment, person)
 
-    def _change(self, act: str, arm: int) -> int:
-        with self._lock:
-            self._refuse_if_unfit()
-            self._changes.append(change(self, act, arm))
-        return arm
+    def _change(self, act: str, arm: int | None) -> int:
+        with self._lock, self._call(act):
+            done = change(self, act, arms_known(self) if arm is None else arm)
+            self._changes.append(done)
+        return done.arm
+
+    def _call(self, name: str) -> "_Call":
+        """What to hold beside the lock: a signal handler of the same thread is then refused."""
+        return _Call(self, name)
 
     def _token(self, person: Any) -> bytes | None:
         """Who she is, under a key; one round of each is learned from unless more were declared."""
@@ -423,14 +427,14 @@ class Learner:
             if self.problem.rounds_per_person is not None:
                 raise InvalidInput("rounds_per_person is declared: say for whom, decide(…, person=…)")
             return None
-        rounds = self._rounds
-        if rounds.people is None:
-            rounds.people = People(1)
-        return rounds.people.token(person)
+        people = self._rounds.people or People(1)
+        token = people.token(person)  # which may refuse her name
+        self._rounds.people = people
+        return token
 
     def _find(self, ticket: Any) -> Round:
         """The open round of a ticket, of its name, or of the action that the one open round chose."""
-        if type(ticket) is Ticket:
+        if type(ticket) is Ticket and isinstance(ticket.round, str):
             return self._named(ticket.round)
         if isinstance(ticket, str):
             return self._named(ticket)
@@ -442,8 +446,8 @@ class Learner:
         opened = rounds.open[0]
         if ticket is opened.action or ticket is None:
             return opened
-        if not np.array_equal(ticket, opened.action):
-            raise RoundError(f"the open round chose another action than {ticket!r:.60}")
+        if not _same_action(ticket, opened.action):
+            raise RoundError(f"the open round chose another action than {checks.shown(ticket)}")
         return opened
 
     def _named(self, name: str) -> Round:
@@ -469,7 +473,7 @@ class Learner:
             )
         moment = 0.0 if now is None else checks.number("now", now)
         if not math.isfinite(moment):
-            raise InvalidInput(f"expected now to be a time in seconds, got {now}")
+            raise InvalidInput(f"expected now to be a time in seconds, got {checks.shown(now)}")
         return moment
 
     def _refuse_if_unfit(self) -> None:
@@ -481,8 +485,9 @@ class Learner:
         if self._ended:
             raise RoundError(f"this learner has ended: {self._ended}")
         raise RoundError(
-            f"an earlier {self._stopped}() was cut short and may have done half its work; "
-            "load a save or start again"
+            f"a {self._stopped}() of this thread is under way, and a signal handler cannot call in "
+            "between; or an earlier one was cut short and may have done half its work: load a save or "
+            "start again"
         )
 
     def _refuse_past_the_horizon(self, decisions: int) -> None:
@@ -518,6 +523,23 @@ def warn_of_features() -> None:
     )
 
 
+class _Call:
+    """A call of a learner. Refused before it changes anything, it leaves no mark."""
+
+    __slots__ = ("_learner", "_name")
+
+    def __init__(self, learner: Learner, name: str) -> None:
+        self._learner, self._name = learner, name
+
+    def __enter__(self) -> None:
+        self._learner._refuse_if_unfit()
+        self._learner._stopped, self._learner._changing = self._name, False
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not self._learner._changing:
+            self._learner._stopped = ""
+
+
 def _stacked(actions: list[Any]) -> NDArray[Any]:
     """As one array; of sets of different sizes as one of objects."""
     if len({np.shape(action) for action in actions}) == 1:
@@ -525,6 +547,14 @@ def _stacked(actions: list[Any]) -> NDArray[Any]:
     stacked = np.empty(len(actions), object)
     stacked[:] = actions
     return stacked
+
+
+def _same_action(one: Any, other: Any) -> bool:
+    """Whether two are the same number or the same items; what cannot be compared is not."""
+    try:
+        return bool(np.array_equal(one, other))
+    except Exception:  # of the object's own conversion or comparison
+        return False
 
 
 def _check_size(opened: Round, value: Any) -> None:

@@ -12,6 +12,8 @@ import math
 import secrets
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
@@ -56,8 +58,8 @@ class Server:
         self._oldest = 0  # the oldest broadcast that may be answered
         self._tickets: set[str] = set()
         self._order: deque[str] = deque()
-        self._busy = False
-        self._lock = threading.Lock()
+        self._busy = False  # a receive() is under way, or was cut short
+        self._lock = threading.RLock()  # which a signal handler holds again, to be sent away
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
         pause_if_due(self._public, self._secret, streams.noise, 0)
 
@@ -98,16 +100,21 @@ class Server:
         ticket = _checked_ticket(record["ticket"])
         with self._lock:
             self._refuse_if_unfit()
-            self._refuse_past_the_horizon()
-            self._refuse_if_used(record["rounds"], ticket)
             self._busy = True
+            try:
+                self._refuse_past_the_horizon()
+                self._refuse_if_used(record["rounds"], ticket)
+            except BaseException:
+                self._busy = False  # nothing is changed yet
+                raise
             self._tickets.add(ticket)
             self._order.append(ticket)
             if len(self._order) > self.window:
                 self._tickets.remove(self._order.popleft())
             self._rounds += 1
-            self._public.receive(content)
-            pause_if_due(self._public, self._secret, self._streams.noise, self._rounds)
+            with np.errstate(all="ignore"):
+                self._public.receive(content)
+                pause_if_due(self._public, self._secret, self._streams.noise, self._rounds)
             self._busy = False
 
     def _resume(self, broadcast: bytes) -> None:
@@ -119,8 +126,9 @@ class Server:
     def _refuse_if_unfit(self) -> None:
         if self._busy:
             raise RoundError(
-                "an earlier receive() was cut short and may have done half its work; "
-                "start again from a broadcast that was kept"
+                "a receive() of this thread is under way, and a signal handler cannot call in between; "
+                "or an earlier one was cut short and may have done half its work: start again from a "
+                "broadcast that was kept"
             )
 
     def _refuse_past_the_horizon(self) -> None:
@@ -175,7 +183,8 @@ class Person:
         self._noise = ExactNoise(streams.noise) if exact else streams.noise
         self._open: tuple[Any, Any] | None = None
         self._begun = self._sent = False
-        self._lock, self._forks = threading.Lock(), forks.times()
+        self._busy = False  # a call is under way: a signal handler may not send a message of its own
+        self._lock, self._forks = threading.RLock(), forks.times()
 
     def __repr__(self) -> str:
         return f"<Person of {self.policy!r} on {self.problem!r}>"
@@ -186,8 +195,7 @@ class Person:
     def select(self, *offered: Any) -> Any:
         """Her action; `offered` is her context, where there is one. Neither is sent anywhere."""
         context, usable = offered_context(self.problem, offered)
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._alone():
             if self._begun:
                 raise RoundError("this person has her action: report() its reward, or skip()")
             self._begun = True
@@ -210,8 +218,7 @@ class Person:
         return self._message(self.problem.missing, missing=True)
 
     def _message(self, reward: Any, *, missing: bool) -> bytes:
-        with self._lock:
-            self._refuse_if_unfit()
+        with self._lock, self._alone():
             if self._open is None:
                 raise RoundError("this person has no action yet: call select() first")
             value = reward if missing else self.problem.reward(reward)
@@ -229,6 +236,24 @@ class Person:
                 ticket=ticket,
                 content=messages.listed(content),
             )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One call at a time, and no error or warning from arithmetic: it would tell about her data.
+
+        What a server made up may overflow for some people and not for others.
+        """
+        if self._busy:
+            raise RoundError(
+                "a call of this person is under way, and a signal handler cannot call in between"
+            )
+        self._busy = True
+        try:
+            self._refuse_if_unfit()
+            with np.errstate(all="ignore"):
+                yield
+        finally:
+            self._busy = False
 
     def _refuse_if_unfit(self) -> None:
         if self._forks != forks.times():

@@ -46,11 +46,15 @@ def unpack(kind: str, policy: "Policy", problem: "Problem", data: Any, *fields: 
         raise InvalidInput(f"not a {kind} of dpbandits")
     version = record.get("format")
     if version != FORMAT:
-        raise InvalidInput(f"a {kind} of format {version!r} came; this version reads format {FORMAT}")
+        raise InvalidInput(
+            f"a {kind} of format {checks.shown(version)} came; this version reads format {FORMAT}"
+        )
     for own in (policy, problem):
         name = "policy" if own is policy else "problem"
         if record.get(name) != own.to_dict():
-            raise InvalidInput(f"the {kind} is for the {name} {record.get(name)!r}, not {own!r}")
+            raise InvalidInput(
+                f"the {kind} is for the {name} {checks.shown(record.get(name))}, not {own!r}"
+            )
     expected = {"kind", "format", "policy", "problem", "rounds", *fields}
     if set(record) != expected:
         raise InvalidInput(f"a {kind} has the fields {sorted(expected)}, got {sorted(record)}")

@@ -33,6 +33,7 @@ from dpbandits.errors import InvalidInput
 _ROWS, _FILTER_ROWS = 7, 12
 _FIRST_LAYER = 256
 _KEY = 32  # bytes
+_LARGEST_NAME = 10**1000  # Python writes no number of many thousand digits
 
 
 class People:
@@ -50,7 +51,8 @@ class People:
     def __init__(
         self, rounds_per_person: int, *, expected: int = 1_000_000, key: bytes | None = None
     ) -> None:
-        checks.integer(least=1, rounds_per_person=rounds_per_person, expected=expected)
+        checks.integer(least=1, limit=checks.MOST_ROUNDS_PER_PERSON, rounds_per_person=rounds_per_person)
+        checks.integer(least=1, limit=10**9, expected=expected)
         if key is not None and len(key) != _KEY:
             raise InvalidInput(f"expected a key of {_KEY} bytes, got {len(key)}")
         self.rounds_per_person, self.expected = rounds_per_person, expected
@@ -252,12 +254,14 @@ def _width(size: int) -> int:
 def _name(person: Any) -> bytes:
     """A person's key as bytes; a number is not the text that it is written as."""
     match person:
-        case bool():
+        case bool() | np.timedelta64():
             pass
         case str():
-            return b"s" + person.encode()
+            return b"s" + person.encode(errors="surrogatepass")
         case bytes():
             return b"b" + person
-        case numbers.Integral():
+        case numbers.Integral() if abs(int(person)) < _LARGEST_NAME:
             return b"i" + str(int(person)).encode()
-    raise InvalidInput(f"expected person to be a text, bytes or a whole number, got {person!r}")
+    raise InvalidInput(
+        f"expected person to be a text, bytes or a whole number, got {checks.shown(person)}"
+    )

@@ -58,7 +58,10 @@ class Policy(Recipe):
         super().__post_init__()
         if not isinstance(self.privacy, self.accepts):
             kinds = ", ".join(kind.__name__ for kind in self.accepts)
-            raise BudgetNotAccepted(f"{type(self).__name__} accepts {kinds}; got {self.privacy!r}")
+            raise BudgetNotAccepted(
+                f"{type(self).__name__} accepts {kinds}; got {checks.shown(self.privacy)}"
+            )
+        self.privacy.refuse_unplayable()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Methods about a run are of the recipe that is run: see the head of this file."""
@@ -215,7 +218,7 @@ class Policy(Recipe):
         """Refuse a problem this policy cannot be started on."""
         if not isinstance(problem, self.problem_kind):
             raise InvalidInput(
-                f"{type(self).__name__} is for {self.problem_kind.__name__}, got {problem!r}"
+                f"{type(self).__name__} is for {self.problem_kind.__name__}, got {checks.shown(problem)}"
             )
         if self.needs_horizon and not isinstance(self.privacy, NonPrivate) and problem.horizon is None:
             raise InvalidInput(
@@ -247,6 +250,7 @@ def _for_all_rounds(guarantee: Callable[..., Guarantee]) -> Callable[..., Guaran
 
     @functools.wraps(guarantee)
     def for_all_rounds(self: Policy, problem: Any) -> Guarantee:
+        Policy.check(self, problem)  # nothing is promised where it cannot be started
         recipe, k = self.for_people(problem), problem.rounds_per_person
         one = guarantee(recipe, _once_each(problem))
         if k is None:

@@ -71,7 +71,7 @@ def round_name(number: int, key: bytes) -> str:
 def round_number(name: str, key: bytes) -> int:
     """The number back, or a refusal."""
     number, _, _ = name.partition("-")
-    if not (number.isascii() and number.isdigit() and len(number) < 20):
+    if not (name.isascii() and number.isdigit() and len(number) < 20):
         raise RoundError(f"no round is called {name!r:.60}")
     if not hmac.compare_digest(round_name(int(number), key).encode(), name.encode()):
         raise RoundError(f"no round is called {name!r:.60}: it was not given out by this learner")

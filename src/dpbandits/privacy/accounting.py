@@ -37,9 +37,11 @@ def compose(budgets: Iterable[Budget]) -> Budget:
     >>> compose([PureDP(1.0), GaussianDP(1.0)])
     GaussianDP(mu=1.5867...)
     """
-    parts = list(budgets)
+    parts = checks.sequence("budgets", budgets)
     if not parts:
         raise InvalidInput("expected at least one budget to compose")
+    for part in parts:
+        _refuse_other(part)
     if any(isinstance(part, NonPrivate) for part in parts):
         return NonPrivate()
     if all(isinstance(part, PureDP | ApproxDP) for part in parts) and any(
@@ -58,24 +60,36 @@ def compose(budgets: Iterable[Budget]) -> Budget:
     return _total(kind, [part.implies(kind, order=at_order) for part in parts], order)
 
 
+def _refuse_other(value: object) -> None:
+    if not isinstance(value, Budget):
+        raise InvalidInput(f"expected a budget such as PureDP(1.0), got {checks.shown(value)}")
+
+
+def _sum(sizes: list[float]) -> float:
+    try:
+        return math.fsum(sizes)
+    except OverflowError:
+        raise NotImplied("the budgets add up to more than a number can say") from None
+
+
 def _compose_approx(parts: list[Budget]) -> Budget:
     deltas = [part.delta for part in parts if isinstance(part, ApproxDP)]
     total = math.fsum(deltas)
     if total >= 1.0:
         raise NotImplied(f"the deltas add up to {total:.4g}: nothing is left of the guarantee")
-    return ApproxDP(math.fsum(part.size for part in parts), total)
+    return ApproxDP(_sum([part.size for part in parts]), total)
 
 
 def _total(kind: type[Budget], parts: list[Budget], order: float | None) -> Budget:
     sizes = [part.size for part in parts]
     if kind is PureDP:
-        return PureDP(math.fsum(sizes))
+        return PureDP(_sum(sizes))
     if kind is GaussianDP:
         return GaussianDP(math.hypot(*sizes))
     if kind is ZeroConcentratedDP:
-        return ZeroConcentratedDP(math.fsum(sizes))
+        return ZeroConcentratedDP(_sum(sizes))
     assert order is not None
-    return RenyiDP(order, math.fsum(sizes))
+    return RenyiDP(order, _sum(sizes))
 
 
 def grouped(budget: Budget, times: float) -> Budget:
@@ -163,7 +177,7 @@ class Filter(Odometer):
     def __init__(self, limit: Budget) -> None:
         super().__init__()
         if not isinstance(limit, PureDP | GaussianDP | ZeroConcentratedDP):
-            raise InvalidInput(f"a filter's limit is ε-DP, μ-GDP or ρ-zCDP, not {limit}")
+            raise InvalidInput(f"a filter's limit is ε-DP, μ-GDP or ρ-zCDP, not {checks.shown(limit)}")
         self.limit = limit
 
     @property
@@ -180,6 +194,7 @@ class Filter(Odometer):
 
     def spend(self, cost: Budget) -> None:
         """Count one release, or refuse it with `BudgetExhausted`."""
+        _refuse_other(cost)
         asked = cost.implies(type(self.limit))
         with self._lock:  # nothing may be spent between the look and the act
             if self._after(asked).size > self.limit.size * (1.0 + _TIE):

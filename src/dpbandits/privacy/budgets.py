@@ -6,27 +6,41 @@ Two verbs are kept apart on purpose:
 - ``wanted.to_gaussian()`` gives a μ whose Gaussian guarantee *suffices* for a wanted budget.
 
 They are not inverse: (ε, δ)-DP implies no μ-GDP at all, yet some μ suffices for every (ε, δ).
+
+Policies are played at an ε, or at a μ that suffices, from 1e-12 to 1e12 (`LEAST`, `LARGEST`).
 """
 
+import decimal
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from dpbandits import checks
-from dpbandits.errors import InvalidInput, NotImplied
+from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.privacy import curves
 from dpbandits.recipes import Recipe
 
 # Two numbers closer than this (relative) are one number computed in two ways.
-ROUNDING = 1e-9
+ROUNDING = 1e-12
+# What is better by no more than this was made to be the same, on the safe side.
+_SLACK = 1e-9
+# Between these a policy can be played: noise and batches of its size can be told from their rounding.
+LEAST, LARGEST = 1e-12, 1e12
 
 
 def rounded_up(value: float) -> str:
     """Four digits, rounded up, so that what is printed is never better than what is held."""
-    if value < 1e-300 or math.isinf(value):
-        return f"{value:.4g}"
-    step = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return f"{math.ceil(value / step * (1.0 - ROUNDING)) * step:.4g}"
+    return _four_digits(value, 1.0 - ROUNDING, decimal.ROUND_CEILING)
+
+
+def rounded_down(value: float) -> str:
+    """The same, of what is worse the smaller it is."""
+    return _four_digits(value, 1.0 + ROUNDING, decimal.ROUND_FLOOR)
+
+
+def _four_digits(value: float, hair: float, rounding: str) -> str:
+    exact = decimal.Context(prec=30).multiply(decimal.Decimal(value), decimal.Decimal(hair))
+    return f"{float(decimal.Context(prec=4, rounding=rounding).plus(exact)):.4g}"
 
 
 @dataclass(frozen=True)
@@ -55,15 +69,26 @@ class Budget(Recipe):
         """The weakest Gaussian guarantee that suffices for this budget (calibration only)."""
         raise NotImplied(f"no Gaussian noise suffices for {self}")
 
+    def refuse_unplayable(self) -> None:
+        """Refuse what no noise can be calibrated to: see `LEAST` and `LARGEST`."""
+        if isinstance(self, NonPrivate):
+            return
+        size = self.epsilon if isinstance(self, PureDP) else self.to_gaussian().mu
+        if not LEAST <= size <= LARGEST:
+            symbol = "ε" if isinstance(self, PureDP) else "μ that suffices"
+            raise BudgetNotAccepted(
+                f"expected a budget whose {symbol} is within {LEAST:g} and {LARGEST:g}, got {self!r}"
+            )
+
     def delta_for(self, epsilon: float) -> float:
         """The least δ such that (ε, δ)-DP follows from this guarantee."""
         checks.not_negative(epsilon=epsilon)
-        return self._delta(epsilon)
+        return self._delta(float(epsilon))
 
     def epsilon_for(self, delta: float) -> float:
         """The least ε such that (ε, δ)-DP follows from this guarantee; inf where none does."""
         checks.open_unit(delta=delta)
-        return self._epsilon(delta)
+        return self._epsilon(float(delta))
 
     def implies(
         self, kind: "type[Budget]", *, delta: float | None = None, order: float | None = None
@@ -77,6 +102,8 @@ class Budget(Recipe):
         >>> GaussianDP(1.0).implies(ZeroConcentratedDP)
         ZeroConcentratedDP(rho=0.5)
         """
+        if not (isinstance(kind, type) and issubclass(kind, Budget)):
+            raise InvalidInput(f"expected a kind of budget such as GaussianDP, got {checks.shown(kind)}")
         if kind is ApproxDP and delta is None and isinstance(self, ApproxDP):
             delta = self.delta
         if kind is RenyiDP and order is None and isinstance(self, RenyiDP):
@@ -89,11 +116,12 @@ class Budget(Recipe):
             epsilon = self.epsilon_for(delta)
             if math.isinf(epsilon):
                 raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at δ = {delta:g}")
-            return ApproxDP(epsilon, delta)
+            return ApproxDP(epsilon, float(delta))
         if kind is RenyiDP:
             if order is None:
                 raise InvalidInput("state the order: implies(RenyiDP, order=8)")
             checks.above_one(order=order)
+            order = float(order)
         if kind is type(self) and kind is not RenyiDP:
             return self
         found = self._weakened(kind, math.nan if order is None else order)
@@ -111,7 +139,7 @@ class Budget(Recipe):
             return self
         if not self._meets(wanted, 1.0 + ROUNDING):
             raise NotImplied(f"{self} is weaker than the {wanted} that was asked for")
-        if not self._meets(wanted, 1.0 - ROUNDING):
+        if not self._meets(wanted, 1.0 - _SLACK):
             return wanted
         return self._as(wanted)
 
@@ -305,7 +333,8 @@ class RenyiDP(_CurveDP):
         checks.positive(divergence=self.divergence)
 
     def __str__(self) -> str:
-        return f"({rounded_up(self.order)}, {rounded_up(self.divergence)})-RDP"
+        # A smaller order follows from a larger one, not the other way round.
+        return f"({rounded_down(self.order)}, {rounded_up(self.divergence)})-RDP"
 
     @property
     def size(self) -> float:

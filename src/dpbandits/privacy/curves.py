@@ -167,6 +167,11 @@ def _two_sided(inside: float, log_outside: float) -> float:
     return -2.0 * float(scipy.special.ndtri_exp(log_outside - math.log(2.0)))
 
 
+def response_mu(bias: float) -> float:
+    """The μ-GDP of a coin of this bias c, which tells the truth with probability (1 + c)/2."""
+    return _two_sided(bias, math.log1p(-bias))
+
+
 def pure_mu(epsilon: float) -> float:
     """The μ-GDP that ε-DP implies, tight for randomized response: μ = −2 Φ⁻¹(1/(1 + e^ε))."""
     log_outside = math.log(2.0) - float(np.logaddexp(0.0, epsilon))

@@ -28,9 +28,9 @@ class Arms(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         # With one arm there is nothing to decide, so nothing to protect or learn.
-        checks.integer(least=2, arms=self.arms)
+        checks.integer(least=2, limit=checks.MOST_ACTIONS, arms=self.arms)
         if self.capacity is not None:
-            checks.integer(least=self.arms, capacity=self.capacity)
+            checks.integer(least=self.arms, limit=checks.MOST_ACTIONS, capacity=self.capacity)
 
     @property
     def slots(self) -> int:

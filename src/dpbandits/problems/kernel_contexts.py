@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,7 +18,7 @@ from dpbandits.problems.problem import Problem
 Points = tuple[tuple[float, ...], ...]
 # Residual k(w, w) below which a pair is taken to be spanned by others, as a share of the largest.
 _TOLERANCE = 1e-9
-# Kernels below this are taken to be 0: squares of their features would underflow. Bounds, too.
+# Kernels below this are taken to be 0: squares of their features would underflow.
 _TINY = 1e-100
 
 
@@ -51,20 +51,19 @@ class KernelContexts(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.kernel, Kernel):
-            raise InvalidInput(f"expected a kernel such as SquaredExponential(0.2), got {self.kernel!r}")
+            raise InvalidInput(
+                f"expected a kernel such as SquaredExponential(0.2), got {checks.shown(self.kernel)}"
+            )
         for name in ("contexts", "actions"):
             object.__setattr__(self, name, points(name, getattr(self, name)))
         if self.weights is not None:
             object.__setattr__(self, "weights", shares(self.weights, len(self.contexts)))
-        checks.positive(max_reward=self.max_reward)
-        if not _TINY <= self.max_reward <= 1.0 / _TINY:
-            raise InvalidInput(
-                f"expected max_reward to be {_TINY:g} to {1.0 / _TINY:g}, got {self.max_reward:g}: use "
-                "other units, so that sums and squares are not lost"
-            )
+        checks.bound(max_reward=self.max_reward)
         if self.max_norm is not None:
-            checks.positive(max_norm=self.max_norm)
-        checks.integer(least=1, max_rank=self.max_rank)
+            checks.bound(max_norm=self.max_norm)
+        checks.integer(least=1, limit=checks.MOST_FEATURES, max_rank=self.max_rank)
+        most, name = checks.MOST_ACTIONS, "len(contexts) * len(actions)"
+        checks.integer(least=1, limit=most, **{name: self.pairs})
 
     @classmethod
     def sampled(
@@ -129,10 +128,12 @@ class KernelContexts(Problem):
         if len(offered) != 1:
             raise InvalidInput(f"select() takes the number of a context, 0 to {len(self.contexts) - 1}")
         value = offered[0]
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise InvalidInput(f"expected the context to be a whole number, got {value!r}")
+        if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
+            raise InvalidInput(f"expected the context to be a whole number, got {checks.shown(value)}")
         if not 0 <= value < len(self.contexts):
-            raise InvalidInput(f"expected the context to be 0 to {len(self.contexts) - 1}, got {value}")
+            raise InvalidInput(
+                f"expected the context to be 0 to {len(self.contexts) - 1}, got {checks.shown(value)}"
+            )
         return int(value)
 
     def is_action(self, action: Any) -> bool:
@@ -186,6 +187,7 @@ class Features(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
+@np.errstate(all="ignore")  # what is not finite is refused in a sentence
 def _features(kernel: Kernel, contexts: Points, actions: Points, limit: int) -> Features:
     left, right = np.array(contexts), np.array(actions)
     pairs = np.hstack([np.repeat(left, len(right), axis=0), np.tile(right, (len(left), 1))])
@@ -223,12 +225,14 @@ def pivoted_cholesky(column: Callable[[int], Array], diagonal: Array, limit: int
     return np.ascontiguousarray(rows[:, :rank]), float(rest.max())
 
 
+def _listed(values: Any) -> Any:
+    """A list of what an iterator gives; anything else as it is."""
+    return list(values) if isinstance(values, Iterator) else values
+
+
 def points(name: str, values: Iterable[Any]) -> Points:
     """Points of one dimension or more as tuples of numbers, all alike."""
-    try:
-        array = np.asarray(list(values), dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"expected {name} to be points of equal length, got {values!r}") from None
+    array = checks.array(f"{name} to be points of equal length", _listed(values))
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.size == 0:
@@ -240,10 +244,7 @@ def points(name: str, values: Iterable[Any]) -> Points:
 
 def shares(values: Iterable[float], count: int) -> tuple[float, ...]:
     """Weights as shares of 1."""
-    try:
-        array = np.asarray(list(values), dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"expected weights to be numbers, got {values!r}") from None
+    array = checks.array("weights to be numbers", _listed(values))
     if array.shape != (count,):
         raise InvalidInput(f"expected {count} weights, one for each context, got {array.size}")
     if not (np.isfinite(array).all() and array.min() >= 0.0 and array.sum() > 0.0):

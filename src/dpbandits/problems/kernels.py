@@ -167,7 +167,9 @@ class _OfTwo(Kernel):
         super().__post_init__()
         for kernel in (self.left, self.right):
             if not isinstance(kernel, Kernel):
-                raise InvalidInput(f"expected a kernel such as SquaredExponential(0.2), got {kernel!r}")
+                raise InvalidInput(
+                    f"expected a kernel such as SquaredExponential(0.2), got {checks.shown(kernel)}"
+                )
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from dpbandits.errors import InvalidInput
 from dpbandits.problems.problem import Problem, UnusableContext
 
 Array = NDArray[np.float64]
-# The inverse and the square of a bound must be numbers: of 1e-310, 1/max_norm would be infinite.
-_LARGEST_NORM = 1e100
 # Of examples: not 1, so that a policy that forgets its bounds is found out.
 _NORM, _REWARD = 2.0, 0.5
 
@@ -35,12 +33,7 @@ class LinearProblem(Problem):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(max_norm=self.max_norm, max_reward=self.max_reward)
-        if not 1.0 / _LARGEST_NORM <= self.max_norm <= _LARGEST_NORM:
-            raise InvalidInput(
-                f"expected max_norm within 1e-100 and 1e+100, so that squares are numbers, "
-                f"got {self.max_norm}"
-            )
+        checks.bound(max_norm=self.max_norm, max_reward=self.max_reward)
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> "LinearProblem":
@@ -82,10 +75,10 @@ class LinearContexts(LinearProblem):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.integer(least=1, dim=self.dim)
+        checks.integer(least=1, limit=checks.MOST_FEATURES, dim=self.dim)
         if self.arms is not None:
             # With one arm there is nothing to decide.
-            checks.integer(least=2, arms=self.arms)
+            checks.integer(least=2, limit=checks.MOST_FEATURES // self.dim, arms=self.arms)
 
     @classmethod
     def example(cls, horizon: int | None, *, size: int = 3) -> Self:
@@ -111,10 +104,7 @@ class LinearContexts(LinearProblem):
         shape = f"a vector of {self.dim}" if self.arms else f"a (K, {self.dim}) array of"
         if len(offered) != 1:
             raise InvalidInput(f"select() takes one thing, {shape} features; got {len(offered)}")
-        try:
-            given = np.array(offered[0], dtype=np.float64, order="C")
-        except (TypeError, ValueError):
-            raise InvalidInput(f"expected {shape} features, got something else") from None
+        given = checks.array(f"{shape} features", offered[0])
         if self.arms is not None and given.shape != (self.arms, self.dimension):
             if given.shape != (self.dim,):
                 raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
@@ -244,7 +234,15 @@ def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
     array([[1., 2., 0., 0.],
            [0., 0., 1., 2.]])
     """
-    return np.kron(np.eye(arms), np.asarray(context, dtype=np.float64)[None, :]).astype(np.float64)
+    checks.integer(least=1, limit=checks.MOST_FEATURES, arms=arms)
+    arms = int(arms)
+    given = checks.array("a context of numbers", context)
+    if given.ndim != 1:
+        raise InvalidInput(f"expected one context, a vector of numbers, got shape {given.shape}")
+    checks.integer(least=1, limit=checks.MOST_FEATURES // arms, features=given.size)
+    blocks = np.zeros((arms, arms, given.size))
+    blocks[np.arange(arms), np.arange(arms)] = given
+    return blocks.reshape(arms, -1)
 
 
 def _within(features: Array, square: Array, bound: float) -> Array:
@@ -265,12 +263,11 @@ def _within(features: Array, square: Array, bound: float) -> Array:
 
 def _rows(given: Any) -> tuple[tuple[float, ...], ...]:
     """Rows of equally many finite numbers, at least two, as tuples."""
-    try:
-        rows = tuple(tuple(float(value) for value in row) for row in given)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"expected features as rows of numbers, got {given!r:.80}") from None
-    if len(rows) < 2 or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+    rows = checks.array("features as at least two rows of equally many numbers", given)
+    if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
         raise InvalidInput("expected features as at least two rows of equally many numbers")
-    if not np.isfinite(np.array(rows)).all():
+    checks.integer(least=2, limit=checks.MOST_ACTIONS, rows=rows.shape[0])
+    checks.integer(least=1, limit=checks.MOST_FEATURES, features=rows.shape[1])
+    if not np.isfinite(rows).all():
         raise InvalidInput("expected features as rows of finite numbers, got nan or infinity")
-    return rows
+    return tuple(tuple(row) for row in rows.tolist())

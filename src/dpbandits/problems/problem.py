@@ -25,8 +25,9 @@ class UnusableContext(Exception):
 class Problem(Recipe):
     """What is declared before the first round.
 
-    `horizon`: the number of rounds, where known. `rounds_per_person`: from how many rounds of one person
-    is learned at most, where people are told apart.
+    `horizon`: the number of rounds, where known, at most 10¹⁵. `rounds_per_person`: from how many rounds
+    of one person is learned at most, where people are told apart; at most 10,000. There may be 100,000
+    actions, 10,000 items of a matroid and 1,000 features (`checks.py`).
     """
 
     abstract: ClassVar[bool] = True
@@ -42,7 +43,8 @@ class Problem(Recipe):
         if self.horizon is not None:
             checks.integer(least=1, horizon=self.horizon)
         if self.rounds_per_person is not None:
-            checks.integer(least=1, rounds_per_person=self.rounds_per_person)
+            most = checks.MOST_ROUNDS_PER_PERSON
+            checks.integer(least=1, limit=most, rounds_per_person=self.rounds_per_person)
 
     @classmethod
     @abstractmethod

@@ -60,26 +60,30 @@ def simulate(
     chosen = _labelled(policies)
     if not isinstance(environment, Environment):
         raise InvalidInput(
-            f"expected an environment such as BernoulliArms([.5, .6]), got {environment!r}"
+            f"expected an environment such as BernoulliArms([.5, .6]), got {checks.shown(environment)}"
         )
-    checks.integer(least=1, rounds=rounds, runs=runs)
+    checks.integer(least=1, rounds=rounds)
+    checks.integer(least=1, limit=checks.MOST_ACTIONS, runs=runs)
     threads = (os.cpu_count() or 1) if threads is None else threads
-    checks.integer(least=1, threads=threads)
+    checks.integer(least=1, limit=1024, threads=threads)
+    checks.integer(least=1, limit=checks.MOST_ACTIONS, points=points)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
-    checks.integer(least=0, seed=seed)
+    checks.seed(seed)
+    rounds, runs, seed, points = int(rounds), int(runs), int(seed), int(points)
     timing = Timing(in_flight=in_flight, delays=delays, traffic=traffic, patience=patience)
-    problem = problem_of(environment, int(rounds), rounds_per_person)
+    problem = problem_of(environment, rounds, rounds_per_person)
+    rounds_per_person = problem.rounds_per_person
     for label, policy in chosen.items():  # refuse before anything is played
         guarantee = policy.guarantee(problem)
         if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
             raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
-    grid = thin_grid(int(rounds), points)
+    grid = thin_grid(rounds, points)
     options: dict[str, Any] = {
         "timing": None if timing.is_one_at_a_time else timing,
         "rounds_per_person": rounds_per_person,
     }
-    header = describe(chosen, environment, int(rounds), int(runs), seed, points, **options)
+    header = describe(chosen, environment, rounds, runs, seed, points, **options)
     tasks = [(label, run) for run in range(runs) for label in chosen]
     kept = Checkpoint(checkpoint, header, grid)
     played: dict[Task, Played] = kept.read()
@@ -108,10 +112,15 @@ def thin_grid(rounds: int, points: int = 100) -> NDArray[np.int64]:
 def _labelled(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
     if isinstance(policies, Policy):
         policies = [policies]
-    if not isinstance(policies, Mapping | Iterable) or isinstance(policies, type):
-        raise InvalidInput(f"expected policies, got {policies!r}; write {_name(policies)}(...)")
+    if isinstance(policies, type):
+        raise InvalidInput(
+            f"expected policies, got {checks.shown(policies)}; write {_name(policies)}(...)"
+        )
     if not isinstance(policies, Mapping):
-        listed = list(policies)
+        listed = checks.sequence("policies", policies)
+        for one in listed:
+            if not isinstance(one, Policy):
+                raise InvalidInput(f"expected a policy, got {checks.shown(one)}")
         policies = {policy.name(): policy for policy in listed}
         if len(policies) < len(listed):
             raise InvalidInput("two policies have the same name: give a dict with a label for each")
@@ -119,7 +128,9 @@ def _labelled(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dic
         raise InvalidInput("expected at least one policy")
     for label, policy in policies.items():
         if not isinstance(policy, Policy):
-            raise InvalidInput(f"expected a policy for {label!r}, got {policy!r}")
+            raise InvalidInput(
+                f"expected a policy for {checks.shown(label)}, got {checks.shown(policy)}"
+            )
     return dict(policies)
 
 

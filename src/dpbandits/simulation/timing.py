@@ -25,13 +25,19 @@ class Timing:
     patience: float | None = None
 
     def __post_init__(self) -> None:
-        checks.integer(least=1, in_flight=self.in_flight)
+        checks.integer(least=1, limit=checks.MOST_IN_FLIGHT, in_flight=self.in_flight)
+        object.__setattr__(self, "in_flight", int(self.in_flight))
         if self.delays is not None and not isinstance(self.delays, Delays):
-            raise InvalidInput(f"expected delays such as LogNormal(median=300), got {self.delays!r}")
+            raise InvalidInput(
+                f"expected delays such as LogNormal(median=300), got {checks.shown(self.delays)}"
+            )
         if self.traffic is not None and not isinstance(self.traffic, Traffic):
-            raise InvalidInput(f"expected traffic such as DayAndNight(), got {self.traffic!r}")
+            raise InvalidInput(
+                f"expected traffic such as DayAndNight(), got {checks.shown(self.traffic)}"
+            )
         if self.patience is not None:
-            checks.positive(patience=self.patience)
+            checks.scale(patience=self.patience)
+            object.__setattr__(self, "patience", float(self.patience))
             if self.traffic is None:
                 raise InvalidInput("patience is in seconds: say when people come by traffic=…")
 

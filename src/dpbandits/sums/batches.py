@@ -94,6 +94,7 @@ def start_batches(
     """
     laplace = isinstance(budget, PureDP)
     sizes = np.atleast_1d(np.array(block if cumulative and not laplace else 1, np.int64))
+    checks.room("the noise of a block", slots * dim * int(sizes.max()))
     weights = toeplitz_root(int(sizes.max()))
     norms = np.sqrt(np.cumsum(weights * weights))[sizes - 1]
     if laplace:

@@ -33,8 +33,8 @@ class DisjointContexts(LinearEnvironment):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.integer(least=1, dim=self.dim)
-        checks.integer(least=2, arms=self.arms)
+        checks.integer(least=1, limit=checks.MOST_FEATURES, dim=self.dim)
+        checks.integer(least=2, limit=checks.MOST_FEATURES // self.dim, arms=self.arms)
 
     def problem(self, rounds: int | None) -> LinearContexts:
         """Disjoint parameters."""

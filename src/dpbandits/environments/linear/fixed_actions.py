@@ -40,7 +40,7 @@ class FixedActions(LinearEnvironment):
         super().__post_init__()
         check_sphere(self.dim, self.actions, self.gap)
         checks.one_of((False, True), public=self.public)
-        checks.integer(least=0, seed=self.seed)
+        checks.seed(self.seed)
 
     def problem(self, rounds: int | None) -> LinearProblem:
         """The rows in public, or a fresh decision set that happens to be always the same."""

@@ -78,8 +78,9 @@ class LinearEnvironment(Environment):
 
 def check_sizes(least: int, dim: int, actions: int) -> None:
     """Enough dimensions for the definition to make sense, and a choice."""
-    checks.integer(least=least, dim=dim)
-    checks.integer(least=2, actions=actions)
+    checks.integer(least=least, limit=checks.MOST_FEATURES, dim=dim)
+    checks.integer(least=2, limit=checks.MOST_ACTIONS, actions=actions)
+    checks.room("a decision set", dim * actions)
 
 
 @register_jitable(forceinline=True)

@@ -206,7 +206,7 @@ class ForgetfulIndex(BatchedIndex):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(alpha=self.alpha)
+        checks.scale(alpha=self.alpha)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet; the batches of an arm are 1, 1, 2, 4, 8 and so on."""
@@ -226,7 +226,7 @@ class CumulativeIndex(BatchedIndex):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.integer(least=1, first_batch=self.first_batch)
-        checks.above_one(ratio=self.ratio)
+        checks.growth(above=1.0, ratio=self.ratio)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet; the level is ln t as it is."""

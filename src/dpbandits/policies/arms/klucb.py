@@ -151,7 +151,7 @@ class KLUCB(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.not_negative(loglog=self.loglog)
+        checks.width(loglog=self.loglog)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet."""

@@ -136,9 +136,9 @@ class LazyThompson(OncePerBatch):
         if self.first_batch is not None:
             checks.integer(least=1, first_batch=self.first_batch)
         if self.growth is not None:
-            checks.positive(growth=self.growth)
-        checks.integer(least=1, block=self.block)
-        checks.positive(unit_variance=self.unit_variance)
+            checks.growth(growth=self.growth)
+        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
+        checks.scale(unit_variance=self.unit_variance)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Every arm's first batch open."""

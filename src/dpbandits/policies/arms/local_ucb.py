@@ -53,7 +53,7 @@ class Public(NamedTuple):
 
     def select(self, context: None, explore: Chance) -> int:
         """An arm nobody has reported on yet, then the largest index."""
-        level = math.log(self.round[0] + 1.0)
+        level = math.log(max(self.round[0], 0) + 1.0)  # a server may say anything
         if self.loglog > 0.0:
             level += self.loglog * math.log(max(level, 1.0))
         radius, lift = self.spread * math.sqrt(level), self.tail * level
@@ -140,7 +140,7 @@ class LocalUCB(LocalPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(("binary", "bounded"), rewards=self.rewards)
-        checks.not_negative(loglog=self.loglog)
+        checks.width(loglog=self.loglog)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing reported yet."""

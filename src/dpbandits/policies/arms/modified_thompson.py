@@ -68,7 +68,7 @@ class ModifiedThompson(Policy):
         if self.prepulls is not None:
             checks.integer(least=0, prepulls=self.prepulls)
         if self.variance_scale is not None:
-            checks.positive(variance_scale=self.variance_scale)
+            checks.scale(variance_scale=self.variance_scale)
         checks.one_of(("exact", "paper"), calibration=self.calibration)
 
     def scales(self, problem: Arms) -> tuple[int, float]:

@@ -216,10 +216,10 @@ class NoiseAwareIMED(OncePerBatch):
         if self.first_batch is not None:
             checks.integer(least=1, first_batch=self.first_batch)
         if self.growth is not None:
-            checks.positive(growth=self.growth)
+            checks.growth(growth=self.growth)
         if self.grace is not None:
-            checks.not_negative(grace=self.grace)
-        checks.integer(least=1, block=self.block)
+            checks.width(grace=self.grace)
+        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
 
     def schedule(self) -> tuple[int, float, float]:
         """First batch, growth and grace as used: those given, the defaults otherwise."""

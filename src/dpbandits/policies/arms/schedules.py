@@ -4,7 +4,10 @@ import math
 
 from numba.extending import register_jitable
 
+from dpbandits.checks import MOST_ROUNDS
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
+
+_LONGEST = float(MOST_ROUNDS)
 
 
 def default_schedule(privacy: Budget) -> tuple[int, float]:
@@ -15,6 +18,12 @@ def default_schedule(privacy: Budget) -> tuple[int, float]:
         case NonPrivate():
             return 8, 0.25
     return math.ceil(max(8.0, 16.0 / privacy.to_gaussian().mu)), 0.25
+
+
+@register_jitable(forceinline=True)
+def whole_length(length: float) -> int:
+    """Rounded up. Nobody plays longer than `MOST_ROUNDS`, and much more would not fit 64 bits."""
+    return math.ceil(min(length, _LONGEST))
 
 
 @register_jitable(forceinline=True)

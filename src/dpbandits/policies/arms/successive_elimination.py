@@ -12,6 +12,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits, exactly, places
 from dpbandits.policies.arms.protection import arms_guarantee
+from dpbandits.policies.arms.schedules import whole_length
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
@@ -103,7 +104,7 @@ def _open_epoch(public: Public) -> None:
     gap = 0.5 ** public.epoch[0]
     sampling = 32.0 * _log_union(public, 8.0) / (gap * gap)
     privacy = 8.0 * _log_union(public, 4.0) * public.noise_scale / gap
-    public.pulls[0] = math.ceil(public.epoch_scale * max(sampling, privacy)) + 1
+    public.pulls[0] = whole_length(public.epoch_scale * max(sampling, privacy)) + 1
     public.short[0] = public.alive[0]
 
 
@@ -172,7 +173,7 @@ class SuccessiveElimination(OncePerBatch):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(epoch_scale=self.epoch_scale)
+        checks.scale(epoch_scale=self.epoch_scale)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """The first epoch open, with every arm."""

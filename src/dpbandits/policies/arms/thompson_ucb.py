@@ -149,7 +149,7 @@ class ThompsonUCB(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(draws_scale=self.draws_scale)
+        checks.scale(draws_scale=self.draws_scale)
 
     def scales(self, problem: Arms) -> tuple[int, float]:
         """The φ and v used on this problem."""

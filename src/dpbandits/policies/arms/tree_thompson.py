@@ -15,6 +15,7 @@ from dpbandits.engine.state import COUNT, MOST, Limits, exactly
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.arms.schedules import whole_length
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tally import Due, any_due, make_due, not_due, nothing_due, take_due
 from dpbandits.policies.arms.tree_ucb import released_reward
@@ -137,7 +138,7 @@ def _end_phase(public: Public, secret: Secret, noise: Noise) -> None:
     if best - second > public.gap[0]:
         public.clock[PHASE] = PULLS
         unit = public.pulls_unit
-    public.clock[EACH] = math.ceil(unit / (public.gap[0] * public.gap[0]))
+    public.clock[EACH] = whole_length(unit / (public.gap[0] * public.gap[0]))
     public.clock[SHORT] = arms
     public.clock[TURN] = -1
 
@@ -190,7 +191,7 @@ class TreeThompson(Policy):
         super().__post_init__()
         checks.one_of((True, False), gap_phase=self.gap_phase)
         checks.one_of(("tight", "paper"), split=self.split)
-        checks.positive(constant=self.constant)
+        checks.scale(constant=self.constant)
         if self.burn_in is not None:
             checks.integer(least=0, burn_in=self.burn_in)
             if self.gap_phase:
@@ -208,7 +209,7 @@ class TreeThompson(Policy):
 
     def gap_batch(self, problem: Arms) -> int:
         """M of the first batch, at Δ̂ = 1; 0 where there is no gap phase."""
-        return math.ceil(self._batch_unit(problem))
+        return whole_length(self._batch_unit(problem))
 
     def _batch_unit(self, problem: Arms) -> float:
         if not self.gap_phase or problem.horizon is None or self.pulls_unit(problem) < 1.0:
@@ -224,7 +225,7 @@ class TreeThompson(Policy):
         if horizon is None or self.pulls_unit(problem) < 1.0:
             return 0
         if self.gap_phase:
-            return math.ceil(self.pulls_unit(problem) / 0.25)
+            return whole_length(self.pulls_unit(problem) / 0.25)
         levels, budget = tree_levels(horizon), self.per_release(problem)
         pure = isinstance(budget, PureDP)
         deviation = levels * (math.sqrt(2.0 * levels) if pure else 1.0) / _size(budget)

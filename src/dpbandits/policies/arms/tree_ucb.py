@@ -163,7 +163,7 @@ class TreeUCB(OncePerBatch):
         super().__post_init__()
         checks.one_of(("theory", "chernoff"), confidence=self.confidence)
         checks.one_of(("tight", "paper"), split=self.split)
-        checks.open_unit(failure=self.failure)
+        checks.risk(failure=self.failure)
 
     def per_tree(self, problem: Arms) -> Budget:
         """What each arm's tree may spend."""

@@ -250,7 +250,7 @@ class Capri(OncePerBatch):
 
     def __new__(cls, **fields: Any) -> "Capri":
         """With `trust="local"` the policy of that model, which is started differently."""
-        if cls is Capri and fields.get("trust") == "local":
+        if cls is Capri and checks.shown(fields.get("trust")) == "'local'":
             from dpbandits.policies.kernel.local_capri import LocalCapri
 
             return object.__new__(LocalCapri)
@@ -265,10 +265,10 @@ class Capri(OncePerBatch):
         checks.one_of(("calibrated", "paper"), confidence=self.confidence)
         checks.one_of(("known", "copies"), design=self.design)
         checks.one_of(("exact", "paper"), calibration=self.calibration)
-        checks.positive(width=self.width)
+        checks.scale(width=self.width)
         if self.tau is not None:
-            checks.positive(tau=self.tau)
-        checks.open_unit(failure=self.failure)
+            checks.scale(tau=self.tau)
+        checks.risk(failure=self.failure)
 
     def check(self, problem: Any) -> None:
         """The paper's constants need a horizon, and an (ε, δ) budget."""

@@ -169,7 +169,7 @@ class KernelThompson(OncePerBatch):
 
     def __new__(cls, **fields: Any) -> "KernelThompson":
         """With `trust="local"` the policy of that model, which is started differently."""
-        if cls is KernelThompson and fields.get("trust") == "local":
+        if cls is KernelThompson and checks.shown(fields.get("trust")) == "'local'":
             from dpbandits.policies.kernel.local_kernel_thompson import LocalKernelThompson
 
             return object.__new__(LocalKernelThompson)
@@ -181,9 +181,9 @@ class KernelThompson(OncePerBatch):
         checks.one_of((type(self).trust,), trust=self.trust)  # of the class that it names
         if self.first_epoch is not None:
             checks.integer(least=1, first_epoch=self.first_epoch)
-        checks.above_one(growth=self.growth)
-        checks.positive(prior=self.prior, spread=self.spread)
-        checks.integer(least=1, draws=self.draws)
+        checks.growth(above=1.0, growth=self.growth)
+        checks.scale(prior=self.prior, spread=self.spread)
+        checks.integer(least=1, limit=checks.MOST_ACTIONS, draws=self.draws)
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Uniform play, nothing known."""

@@ -131,8 +131,8 @@ class KernelUCB(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(width=self.width, reward_variance=self.reward_variance)
-        checks.not_negative(delay=self.delay)
+        checks.scale(width=self.width, reward_variance=self.reward_variance)
+        checks.width(delay=self.delay)
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """The prior."""

@@ -67,10 +67,11 @@ class Public(NamedTuple):
         square = 0.0
         for axis in range(self.message.size):
             square += self.maps[pair, axis] * self.maps[pair, axis]  # ** is not the same bits compiled
-        # The map is the server's: whatever it says, what she adds has norm 1 at most.
+        # The map is the server's: whatever it says, what she adds has norm 1 at most, and is a number.
+        usable = square < math.inf
         value = bounded(reward, self.widths.bound) / max(1.0, math.sqrt(square))
         for axis in range(self.message.size):
-            drawn = noise.normal(value * self.maps[pair, axis], self.scale)
+            drawn = noise.normal(value * self.maps[pair, axis] if usable else 0.0, self.scale)
             self.message[axis] = rounded(drawn, self.step)
         return (self.message,)
 

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
+from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
@@ -217,13 +218,16 @@ class BatchedLinear(OncePerBatch):
         super().__post_init__()
         if self.first_batch is not None:
             checks.integer(least=1, first_batch=self.first_batch)
-        checks.positive(growth=self.growth)
+        checks.growth(growth=self.growth)
         if self.pace is not None:
-            checks.not_negative(pace=self.pace)
+            checks.width(pace=self.pace)
         if self.blocks is not None:
-            object.__setattr__(self, "blocks", tuple(self.blocks))
-            for block in self.blocks:
-                checks.integer(least=1, block=block)
+            blocks = checks.sequence("blocks", self.blocks)
+            for block in blocks:
+                checks.integer(least=1, limit=checks.MOST_BLOCK, block=block)
+            if not blocks:
+                raise InvalidInput("expected at least one size of blocks, got none")
+            object.__setattr__(self, "blocks", tuple(int(block) for block in blocks))
 
     def _begin(self, problem: LinearProblem, *settings: float) -> tuple[Any, Any]:
         dim, public_set = problem.dimension, isinstance(problem, LinearActions)

@@ -89,7 +89,7 @@ class BatchedLinThompson(BatchedLinear):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.spread is not None:
-            checks.positive(spread=self.spread)
+            checks.scale(spread=self.spread)
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: uniform play."""

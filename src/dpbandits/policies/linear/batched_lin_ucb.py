@@ -69,7 +69,7 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.above_one(shift=self.shift)
+        checks.growth(above=1.0, shift=self.shift)
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""

@@ -90,10 +90,10 @@ class ConfidentPolicy(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.alpha is not None:
-            checks.open_unit(alpha=self.alpha)
+            checks.risk(alpha=self.alpha)
         for name in ("noise_level", "parameter_norm"):
             if getattr(self, name) is not None:
-                checks.positive(**{name: getattr(self, name)})
+                checks.scale(**{name: getattr(self, name)})
 
     def _assumed(self, problem: LinearProblem) -> tuple[float, float, float]:
         """σ and S in units of the bounds, and α (0 where it is 1/t).

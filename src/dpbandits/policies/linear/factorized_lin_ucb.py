@@ -24,6 +24,7 @@ from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.factorized import (
+    MOST_BUFFERS,
     Factorized,
     FactorizedSecret,
     design_factorized,
@@ -126,10 +127,10 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.integer(least=1, buffers=self.buffers)
+        checks.integer(least=1, limit=MOST_BUFFERS, buffers=self.buffers)
         if self.length is not None:
             checks.integer(least=1, length=self.length)
-        checks.above_one(shift=self.shift)
+        checks.growth(above=1.0, shift=self.shift)
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""

@@ -54,7 +54,7 @@ class LinThompson(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(regularizer=self.regularizer, spread=self.spread)
+        checks.scale(regularizer=self.regularizer, spread=self.spread)
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """V = ρI."""

@@ -58,7 +58,7 @@ class LinUCB(ConfidentPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(regularizer=self.regularizer)
+        checks.scale(regularizer=self.regularizer)
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """V = ρI."""

@@ -143,7 +143,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.above_one(shift=self.shift)
+        checks.growth(above=1.0, shift=self.shift)
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Nothing reported yet."""

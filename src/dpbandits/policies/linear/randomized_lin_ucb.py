@@ -91,7 +91,7 @@ class RandomizedLinUCB(BatchedLinear):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.width is not None:
-            checks.not_negative(width=self.width)
+            checks.width(width=self.width)
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: uniform play."""

@@ -50,7 +50,7 @@ class TreeContextualThompson(TreeContextual):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.positive(spread=self.spread)
+        checks.scale(spread=self.spread)
 
     def _exploration(self) -> float:
         return self.spread

@@ -154,7 +154,7 @@ class TreeContextualUCB(TreeContextual):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.not_negative(width=self.width)
+        checks.width(width=self.width)
 
     def _exploration(self) -> float:
         return self.width

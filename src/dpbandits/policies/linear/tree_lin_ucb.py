@@ -161,8 +161,9 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
         super().__post_init__()
         checks.one_of(("gaussian", "wishart"), noise=self.noise)
         checks.one_of(("exact", "paper"), calibration=self.calibration)
+        checks.one_of((True, False), shifted=self.shifted)
         if self.rho_min is not None:
-            checks.positive(rho_min=self.rho_min)
+            checks.scale(rho_min=self.rho_min)
         printed = self.noise == "wishart" or self.calibration == "paper"
         if printed and not isinstance(self.privacy, ApproxDP):
             raise BudgetNotAccepted(

@@ -212,11 +212,12 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.fed is not None:
-            checks.integer(least=1, fed=self.fed)
+            checks.integer(least=1, limit=checks.MOST_ACTIONS, fed=self.fed)
         if self.first_batch is not None:
             checks.integer(least=1, first_batch=self.first_batch)
-        checks.positive(growth=self.growth, caution=self.caution)
-        checks.integer(least=1, block=self.block)
+        checks.growth(growth=self.growth)
+        checks.scale(caution=self.caution)
+        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
 
     def schedule(self, problem: MatroidBases) -> tuple[int, int]:
         """How many items are fed, and the first batch: those given, the defaults otherwise."""

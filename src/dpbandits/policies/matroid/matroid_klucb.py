@@ -61,7 +61,7 @@ class MatroidKLUCB(ExactPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.not_negative(loglog=self.loglog)
+        checks.width(loglog=self.loglog)
 
     def option(self) -> float:
         """The factor of ln ln t."""

@@ -45,16 +45,20 @@ class MatroidBases(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.matroid, Matroid):
-            raise InvalidInput(f"expected a matroid such as UniformMatroid(5, 2), got {self.matroid!r}")
+            raise InvalidInput(
+                f"expected a matroid such as UniformMatroid(5, 2), got {checks.shown(self.matroid)}"
+            )
         _refuse_hidden_parameters(type(self.matroid))
+        checks.integer(least=1, limit=checks.MOST_ITEMS, items=self.matroid.size)
         if self.matroid.rank == 0:
             raise InvalidInput("expected a matroid with a basis of at least one item")
         # Noise is shared out over so many items: an outsider's class may mean something else by `rank`.
         found = start_greedy(self.matroid.state(), self.matroid.size).basis.size
         if self.matroid.rank != found:
             raise InvalidInput(
-                f"expected rank to be {found}, the items of a basis, got {self.matroid.rank!r}; if "
-                f"{type(self.matroid).__name__} has a rank of its own, give that another name"
+                f"expected rank to be {found}, the items of a basis, got "
+                f"{checks.shown(self.matroid.rank)}; if {type(self.matroid).__name__} has a rank of its "
+                "own, give that another name"
             )
 
     @classmethod
@@ -91,14 +95,13 @@ class MatroidBases(Problem):
 
     def reward(self, value: Any) -> NDArray[np.float64]:
         """A number for each item chosen, later clipped to [0, 1]; NaN is refused."""
-        try:
-            rewards = np.array(value, dtype=np.float64)
-        except OverflowError:  # a whole number beyond double precision
-            rewards = np.array([checks.number("reward", one) for one in value])
-        except (TypeError, ValueError):
-            raise InvalidInput(f"expected a list of rewards, got {value!r}") from None
+        if isinstance(value, list | tuple):  # a whole number may be beyond double precision
+            value = [checks.number("reward", one) if type(one) is int else one for one in value]
+        rewards = checks.array("a list of rewards", value)
         if rewards.ndim != 1:
-            raise InvalidInput(f"expected a list of rewards, one for each item chosen, got {value!r}")
+            raise InvalidInput(
+                f"expected a list of rewards, one for each item chosen, got {checks.shown(value)}"
+            )
         if np.isnan(rewards).any():
             raise InvalidInput(
                 "expected rewards to be numbers, got nan; an item without a rating is 0, a round "

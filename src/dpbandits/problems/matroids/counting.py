@@ -63,10 +63,7 @@ def _start_counts(items: int, sets: Sequence[Iterable[int]], capacities: Sequenc
 
 
 def _whole_numbers(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    try:
-        listed = list(values)
-    except TypeError:
-        raise InvalidInput(f"expected {name} to be a sequence, got {values!r}") from None
+    listed = checks.sequence(name, values)
     for index, value in enumerate(listed):
         checks.integer(least=0, **{f"{name}[{index}]": value})
     return tuple(int(value) for value in listed)
@@ -85,7 +82,7 @@ class UniformMatroid(Matroid):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.integer(least=1, items=self.items)
+        checks.integer(least=1, limit=checks.MOST_ITEMS, items=self.items)
         checks.integer(least=0, most=self.most)
 
     @property
@@ -142,8 +139,10 @@ class LaminarMatroid(Matroid):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.integer(least=1, items=self.items)
-        sets = tuple(tuple(sorted(set(_whole_numbers("sets", one)))) for one in self.sets)
+        checks.integer(least=1, limit=checks.MOST_ITEMS, items=self.items)
+        sets = tuple(
+            tuple(sorted(set(_whole_numbers("sets", one)))) for one in checks.sequence("sets", self.sets)
+        )
         object.__setattr__(self, "sets", sets)
         object.__setattr__(self, "capacities", _whole_numbers("capacities", self.capacities))
         if len(sets) != len(self.capacities):

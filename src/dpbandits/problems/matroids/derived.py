@@ -70,7 +70,7 @@ class TruncatedMatroid(Matroid):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.matroid, Matroid):
-            raise InvalidInput(f"expected a matroid, got {self.matroid!r}")
+            raise InvalidInput(f"expected a matroid, got {checks.shown(self.matroid)}")
         checks.integer(least=0, most=self.most)
 
     @property
@@ -98,13 +98,10 @@ class RestrictedMatroid(Matroid):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.matroid, Matroid):
-            raise InvalidInput(f"expected a matroid, got {self.matroid!r}")
-        try:
-            items = tuple(self.matroid._item(item) for item in self.items)
-        except TypeError:
-            raise InvalidInput(f"expected items of the matroid, got {self.items!r}") from None
+            raise InvalidInput(f"expected a matroid, got {checks.shown(self.matroid)}")
+        items = tuple(self.matroid._item(item) for item in checks.sequence("items", self.items))
         if not items or len(set(items)) < len(items):
-            raise InvalidInput(f"expected different items, at least one; got {self.items!r}")
+            raise InvalidInput(f"expected different items, at least one; got {checks.shown(self.items)}")
         object.__setattr__(self, "items", items)
 
     @property

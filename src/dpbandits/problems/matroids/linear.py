@@ -172,7 +172,7 @@ class LinearMatroid(Matroid):
 def _table_of_numbers(vectors: Iterable[Iterable[float]]) -> tuple[tuple[float, ...], ...]:
     try:
         table = tuple(tuple(_plain(x) for x in vector) for vector in vectors)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever they are made of raises
         raise InvalidInput("expected vectors to be rows of finite numbers") from None
     if not table or not table[0]:
         raise InvalidInput("expected at least one vector of at least one number")
@@ -226,7 +226,7 @@ class GraphicMatroid(Matroid):
         super().__post_init__()
         try:
             edges = tuple((_vertex(one), _vertex(other)) for one, other in self.edges)
-        except (TypeError, ValueError):
+        except Exception:  # whatever it is made of raises
             raise InvalidInput("expected edges to be pairs of vertices, each a whole number") from None
         if not edges:
             raise InvalidInput("expected at least one edge")

@@ -39,7 +39,7 @@ class Matroid(Recipe):
 
     def independent(self, chosen: Iterable[int]) -> bool:
         """Whether these items may be chosen together."""
-        items = [self._item(item) for item in chosen]
+        items = [self._item(item) for item in checks.sequence("items", chosen)]
         state = self.state()
         state.clear()
         return len(set(items)) == len(items) and all(state.join(item) for item in items)
@@ -74,9 +74,9 @@ class Matroid(Recipe):
         >>> UniformMatroid(4, 2).best_basis([0.1, 0.9, 0.5, 0.7])
         (1, 3)
         """
-        given = np.array(weights, dtype=float)
+        given = checks.array(f"{self.size} finite weights", weights)
         if given.shape != (self.size,) or not np.all(np.isfinite(given)):
-            raise InvalidInput(f"expected {self.size} finite weights, got {weights!r}")
+            raise InvalidInput(f"expected {self.size} finite weights, got {checks.shown(weights)}")
         greedy = start_greedy(self.state(), self.size)
         rebuild(greedy, given)
         return tuple(sorted(greedy.basis.tolist()))
@@ -91,7 +91,7 @@ class Matroid(Recipe):
         """The same with these items only, numbered anew in this order."""
         from dpbandits.problems.matroids.derived import RestrictedMatroid
 
-        return RestrictedMatroid(self, tuple(items))
+        return RestrictedMatroid(self, tuple(checks.sequence("items", items)))
 
 
 class Table(NamedTuple):

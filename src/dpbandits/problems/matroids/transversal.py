@@ -80,10 +80,9 @@ class TransversalMatroid(Matroid):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            listed = [list(one) for one in self.places]
-        except TypeError:
-            raise InvalidInput("expected places to be a sequence of places for each item") from None
+        listed = [
+            checks.sequence("places of an item", one) for one in checks.sequence("places", self.places)
+        ]
         if not listed:
             raise InvalidInput("expected places for at least one item")
         for index, one in enumerate(listed):
