@@ -1,5 +1,6 @@
 """The local model: people who trust nobody, a server with nothing to hide, one message each."""
 
+import contextlib
 import copy
 import dataclasses
 import inspect
@@ -156,14 +157,20 @@ def _people(policy: dpb.LocalPolicy, problem: dpb.Problem, broadcast: bytes) -> 
 def test_a_message_comes_whatever_is_broadcast(
     policy: dpb.LocalPolicy, problem: dpb.Problem, value: float
 ) -> None:
-    """Otherwise a broadcast decides who can answer, and silence tells about her data."""
-    record = json.loads(policy.start(problem, seed=1).broadcast())
+    """Otherwise a broadcast decides who can answer, and silence tells about her data.
+
+    What no messages could have led to is refused before anything is known of her.
+    """
+    record, refused = json.loads(policy.start(problem, seed=1).broadcast()), True
     own = dict(leaves(policy.begin(problem)[0], sent=True))
     for name, array in own.items():
-        if isinstance(array, np.ndarray) and array.dtype.kind in "if":
-            whole = -(2**62) if value < 0 else min(int(value), 2**62)
-            filled = np.full(array.shape, whole if array.dtype.kind == "i" else value)
-            record["public"][name] = filled.tolist()
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+            record["public"][name] = np.full(array.shape, value).tolist()
+    with contextlib.suppress(InvalidInput):
+        policy.person(problem, json.dumps(record).encode())
+        refused = False
+    if refused:
+        return
     before = np.seterr(all="raise")
     try:
         sent = _people(policy, problem, json.dumps(record).encode())
