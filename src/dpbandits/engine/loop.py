@@ -22,6 +22,7 @@ from dpbandits.engine.flight import (
 )
 from dpbandits.engine.state import classes
 from dpbandits.engine.verbs import (
+    CALLED,
     asks_pause,
     check_policy_verbs,
     check_world_verbs,
@@ -60,7 +61,8 @@ def _mark(grid: Any, point: int) -> int:
     return int(grid[point]) if point < grid.size else -1
 
 
-def _run(
+@register_jitable(**CALLED)
+def run_rounds(
     public: Any,
     secret: Any,
     world: Any,
@@ -204,6 +206,5 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     """
     del states  # only the key
     with own_cache(outside) as usable:
-        options: Any = {"error_model": "numpy", "_nrt": False}  # as for the verbs
-        jit = numba.njit(cache=usable, nogil=True, **options)
-        return Compiled(*(jit(function) for function in (_run, _run_in_flight, _decide, _learn)))
+        jit = numba.njit(cache=usable, nogil=True, **CALLED)
+        return Compiled(*(jit(function) for function in (run_rounds, _run_in_flight, _decide, _learn)))

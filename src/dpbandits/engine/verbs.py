@@ -56,10 +56,10 @@ _WORLD = ("offer", "pay", "settle")
 # The default error model halves the speed of vector code. Without reference counting (`_nrt`) a state
 # of many arrays costs nothing to pass around: 6 ns a round instead of 230. In return verbs cannot
 # allocate: scratch arrays are part of the state.
-_CALLED: Any = {"error_model": "numpy", "_nrt": False}
+CALLED: Any = {"error_model": "numpy", "_nrt": False}
 # A verb that LLVM finds too large to inline would cost 40 ns a call for its arguments alone, so it is
 # told to. Those of matroids, and `restate`, are called rarely and are large.
-INLINED: Any = {**_CALLED, "forceinline": True}
+INLINED: Any = {**CALLED, "forceinline": True}
 
 
 @functools.cache
@@ -161,7 +161,7 @@ def _declare(verb: str, names: tuple[str, ...]) -> None:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     typed: Any = find
     typed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    options = _CALLED if verb in ("clear", "join", "restate") else INLINED
+    options = CALLED if verb in ("clear", "join", "restate") else INLINED
     declare: Any = overload_method  # its stubs leave out what it hands on to `overload`
     declare(types.BaseNamedTuple, verb, strict=False, jit_options=options)(find)
 
