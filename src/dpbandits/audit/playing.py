@@ -3,6 +3,7 @@
 - `simulated`: the compiled loop of `simulate`, round by round, on states that are set back to the first
   one between runs. A hundred thousand runs a second, on generators that go on from run to run.
 - `plain` and `compiled`: learners as `start` makes them, each on generators of its own.
+- `reloaded`: plain learners that are saved halfway, and loaded.
 - `local`: people and a server who share nothing but bytes.
 
 What is seen of a run is a row of its choices and a row of numbers: all that `public` held after the
@@ -11,7 +12,9 @@ rounds asked for, or in the local form the messages.
 
 import functools
 import json
+import tempfile
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
@@ -24,10 +27,12 @@ from dpbandits.engine.cache import own_cache
 from dpbandits.engine.loop import Ledger, compiled_for, run_rounds
 from dpbandits.engine.state import classes
 from dpbandits.engine.verbs import CALLED, modules_of
-from dpbandits.policies import LocalPolicy
+from dpbandits.policies import Learner, LocalPolicy
+from dpbandits.policies.saving import load
 
 Array = NDArray[np.float64]
-FORMS = ("simulated", "plain", "compiled", "local")
+FORMS = ("simulated", "plain", "compiled", "reloaded", "local")
+Resume = Callable[[Learner], Learner]
 
 
 class Seen(NamedTuple):
@@ -41,13 +46,20 @@ class Seen(NamedTuple):
 Play = Callable[[int, np.random.SeedSequence, list[int]], Seen]
 
 
-def player(design: Design, which: int, form: str) -> Play:
-    """A function that plays runs of one of the two scripts."""
+def player(design: Design, which: int, form: str, resume: Resume | None = None) -> Play:
+    """A function that plays runs of one of the two scripts; `resume` saves and loads."""
     if form == "local":
         return functools.partial(_play_apart, design, which)
     if form == "simulated":
         return _simulated(design, which)
-    return functools.partial(_play_learners, design, which, form == "compiled")
+    halfway = (resume or save_and_load) if form == "reloaded" else None
+    return functools.partial(_play_learners, design, which, form == "compiled", halfway)
+
+
+def save_and_load(learner: Learner) -> Learner:
+    """The learner that goes on from a save file."""
+    with tempfile.TemporaryDirectory() as folder:
+        return load(learner.save(Path(folder) / "learner.dpb"))
 
 
 def _simulated(design: Design, which: int) -> Play:
@@ -58,7 +70,9 @@ def _simulated(design: Design, which: int) -> Play:
     pieces = np.split(memory, ends[:-1])
     states = [_laid_out(state, piece) for state, piece in zip(begun, pieces, strict=True)]
     public, first = states[0], memory.copy()
-    many = _pausing if "next_pause" in public._fields else _compiled_many(public, states[2])
+    many: Callable[..., None] = (
+        _pausing if "next_pause" in public._fields else _compiled_many(public, states[2])
+    )
     ledger = Ledger.on(np.array([design.rounds]))
 
     def play(runs: int, seed: np.random.SeedSequence, looks: list[int]) -> Seen:
@@ -187,7 +201,13 @@ def _numbers(public: Any) -> Array:
 
 
 def _play_learners(
-    design: Design, which: int, compiled: bool, runs: int, seed: np.random.SeedSequence, looks: list[int]
+    design: Design,
+    which: int,
+    compiled: bool,
+    halfway: Resume | None,
+    runs: int,
+    seed: np.random.SeedSequence,
+    looks: list[int],
 ) -> Seen:
     chosen, numbers = [], []
     for child in seed.spawn(runs):
@@ -195,6 +215,8 @@ def _play_learners(
         learner = design.policy.rehearse(design.problem, seed=child, compiled=compiled)
         looked = []
         for index in range(design.rounds):
+            if halfway is not None and index == design.rounds // 2:
+                learner = halfway(learner)
             context = world.offer(chance)
             action = learner.select(*_arguments(context))
             reward = world.pay(context, wrapped(action), chance)

@@ -145,9 +145,7 @@ class Design:
     def world(self, which: int) -> Any:
         """One of the two scripts, at its beginning."""
         shape = self.rounds, self.actions
-        script = Script(
-            np.zeros(1, np.int64), self.rewards[which].copy(), np.zeros(shape, np.uint8)
-        )
+        script = Script(np.zeros(1, np.int64), self.rewards[which].copy(), np.zeros(shape, np.uint8))
         if self.problem.kept_items is not None:
             rank = self.problem.rank  # type: ignore[attr-defined]
             return ItemsScript(script, np.zeros(rank), np.zeros(self.actions))
