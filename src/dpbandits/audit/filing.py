@@ -13,10 +13,10 @@ _HOW = """
 **How.** Two scripted streams of people that differ in one person are played many times, on fresh noise
 every time. An adversary who knows both scripts fits scores to some runs, chooses an event (a score
 beyond a threshold) on others, and counts it on the rest. Clopper–Pearson bounds for the two counts give
-a lower bound for ε (at the claimed δ) or μ. Which streams are played is chosen beforehand, on simulated runs
-of other seeds. The adversary sees the choices alone, or all that is public: choices and the released
-state after every round (for people and servers of the local model, the messages). Each has half the error
-rate. In the joint and local models the replaced person's own choice is not looked at.
+a lower bound for ε (at the claimed δ) or μ. Which streams are played is chosen beforehand, on
+simulated runs of other seeds. The adversary sees the choices alone, or all that is public: choices and
+the released state after every round (for people and servers of the local model, the messages). Each has
+half the error rate. In the joint and local models the replaced person's own choice is not looked at.
 
 **What it means.** A bound above the claim refutes it, wrongly with at most the error rate. A bound below
 it is no proof of privacy; the share of the claim shown says how sharp the test was.
@@ -72,8 +72,8 @@ def page(found: Sequence[dict[str, Any]], notice: str) -> str:
     return (
         f"# Auditing by sampling\n\n{notice}{_INTRODUCTION}{_HOW}\n"
         f"**Results.** {len(found)} audits, {len(above)} with a bound above the claim, {sharp} that "
-        f"show at least 80 % of it.\nMade by `dpbandits audit all --sampling --store "
-        f"docs/sampling.json`.\n\n{rows(found)}{_LOWER}"
+        f"show at least 80 % of it.\nMade by `dpbandits audit NAME --sampling --store "
+        f"docs/sampling.json` for each.\n\n{rows(found)}{_LOWER}"
     )
 
 
