@@ -85,10 +85,15 @@ _LOWER = f"""
 Where less is shown than claimed:
 
 - Under ε-DP a bound needs the ratio of two counts, and the last tenths need more runs.
-- Trees share a budget between levels. All of it shows only in runs in which one arm is played until its
-  tree is full, and in the product of several draws.
-- Matroid policies pay for all items of a basis at once; in short streams few bases are chosen again.
-- Kernel policies stop for plain Python at every epoch, so they are played 20 times less.
+- Trees share a budget between levels, and linear ones under ε-DP between coordinates too. All of it
+  shows in the product of many Laplace draws only, which is rare; and the pair of people that is tried for
+  linear policies is the one that costs most with Gaussian noise.
+- Block-factorized sums show all of their μ only once a whole block is released.
+- Matroid policies pay for all items of a basis at once. Why the streams tried show only about half of
+  that for some of them is not known; other streams may show more.
+- Kernel policies stop for plain Python at every epoch, so they are played 20 times less, and the rule
+  that is fitted to so few runs is a poor one. A share near 0 means that nothing was tested.
 - "{CHOICES}" are blunt where several noisy numbers are compared: the noise of both hides the one that
-  matters. "{PUBLIC}" is what a guarantee is about, since `released()` may be read.
+  matters, and batches of some policies are too long to show in few rounds. "{PUBLIC}" is what a
+  guarantee is about, since `released()` may be read.
 """
