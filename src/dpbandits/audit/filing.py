@@ -86,7 +86,7 @@ Where less is shown than claimed:
 
 - Under ε-DP a bound needs the ratio of two counts, and the last tenths need more runs.
 - Trees share a budget between levels, and linear ones under ε-DP between coordinates too. All of it
-  shows in the product of many Laplace draws only, which is rare; and the pair of people that is tried for
+  shows in the product of many Laplace draws only, which is rare; and the pair of people tried for
   linear policies is the one that costs most with Gaussian noise.
 - Block-factorized sums show all of their μ only once a whole block is released.
 - Matroid policies pay for all items of a basis at once. Why the streams tried show only about half of
