@@ -1,6 +1,7 @@
 """Make the generated pages and pictures again, or (--check) say which are out of date."""
 
 import inspect
+import json
 import os
 import re
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
+from dpbandits.audit.filing import page
 from dpbandits.cli.list import row
 from dpbandits.cli.main import app
 from dpbandits.experiments import FIGURES, figure_named
@@ -53,6 +55,11 @@ def cli_page() -> str:
     return "".join(parts).rstrip() + "\n"
 
 
+def auditing_page() -> str:
+    """What sampling audits showed, as `dpbandits audit all --sampling` stored it."""
+    return page(json.loads((DOCS / "sampling.json").read_text()), NOTICE)
+
+
 def readme_code() -> str:
     """The example of the README."""
     return "\n".join(re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL))
@@ -71,7 +78,7 @@ def draw_readme_plot() -> None:
 
 def main() -> None:
     """Write everything, or the sections of the figures named; with --check, only compare pages."""
-    pages = {"policies.md": policies_page(), "cli.md": cli_page()}
+    pages = {"policies.md": policies_page(), "cli.md": cli_page(), "auditing.md": auditing_page()}
     if "--check" in sys.argv:
         stale = [name for name, text in pages.items() if (DOCS / name).read_text() != text]
         sys.exit(f"out of date, run `make docs`: {', '.join(stale)}" if stale else 0)

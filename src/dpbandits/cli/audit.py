@@ -1,20 +1,30 @@
 """`dpbandits audit`."""
 
+from pathlib import Path
+
 import typer
 
 from dpbandits.audit import Replay, replay
-from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
-from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy
+from dpbandits.cli.output import JSON, check_writable, console, print_json, print_rows, stoppable
+from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy, whole
 from dpbandits.privacy.budgets import GaussianDP, PureDP
 
 
 def audit(
-    name: str = typer.Argument(help="A policy, as for `compare`."),
+    name: str = typer.Argument(help="A policy, as for `compare`; with --sampling also `all`."),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
     rounds: int = typer.Option(
         None, help="Length of the replayed streams: 48, or less where rounds are costly."
     ),
     controls: bool = typer.Option(True, help="Also replay policies that are wrong on purpose."),
+    sampling: bool = typer.Option(False, "--sampling", help="Sample instead of replaying."),
+    runs: str = typer.Option("2e5", help="How many runs to sample."),
+    form: str = typer.Option(
+        "simulated", help="What is sampled: simulated, plain, compiled, reloaded, local."
+    ),
+    error: float = typer.Option(1e-3, help="The rate at which sampling may refute a true claim."),
+    report: Path = typer.Option(None, help="Also write what was sampled, and how, to this .md file."),
+    store: Path = typer.Option(None, help="Also put the sampled results into this .json file."),
     as_json: bool = JSON,
 ) -> None:
     """Replay a policy on every neighbour of extreme streams: the exact privacy cost of its releases.
@@ -22,7 +32,18 @@ def audit(
     Batches are made short for this, so that several end; streams of over 100 rounds are tried at 20
     positions. Ends with status 1 if the guarantee is not kept, if no neighbour comes near it (then
     nothing was tested), or if a control was not caught.
+
+    With --sampling, play two neighbouring streams many times and tell them apart: a lower bound for ε or
+    μ of what is executed. Ends with status 1 if that is above the claim.
     """
+    if sampling:
+        from dpbandits.cli.sampling import audit_by_sampling, private_policies  # slow to import
+
+        check_writable(report=(report, {".md"}), store=(store, {".json"}))
+        subjects = private_policies() if name == "all" else [policy(name, budget(privacy))]
+        if not audit_by_sampling(subjects, whole(runs, "runs"), form, error, as_json, report, store):
+            raise typer.Exit(1)
+        return
     from dpbandits.audit.broken import broken_policies  # slow to import
 
     subject = policy(name, budget(privacy))

@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine.cache import compiled
+from dpbandits.engine.cache import OPTIONS, compiled
 from dpbandits.engine.flight import (
     kept_action,
     kept_context,
@@ -59,7 +59,8 @@ def _mark(grid: Any, point: int) -> int:
     return int(grid[point]) if point < grid.size else -1
 
 
-def _run(
+@register_jitable(**OPTIONS)
+def run_rounds(
     public: Any,
     secret: Any,
     world: Any,
@@ -200,4 +201,4 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     fields of the same types would run each other's verbs.
     """
     del states  # only the key
-    return Compiled(*compiled(_run, _run_in_flight, _decide, _learn, outside=outside))
+    return Compiled(*compiled(run_rounds, _run_in_flight, _decide, _learn, outside=outside))

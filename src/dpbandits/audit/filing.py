@@ -1,0 +1,99 @@
+"""What a sampling audit found, as text that a reviewer can file."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpbandits.audit.sampling import CHOICES, PUBLIC, Sampled
+
+_HEAD = (
+    "| policy | claim | shown | share | by choices alone | runs | error rate | form |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+)
+_HOW = """
+**How.** Two scripted streams of people that differ in one person are played many times, on fresh noise
+every time. An adversary who knows both scripts fits scores to some runs, chooses an event (a score
+beyond a threshold) on others, and counts it on the rest. Clopper–Pearson bounds for the two counts give
+a lower bound for ε (at the claimed δ) or μ. Which streams are played is chosen beforehand, on
+simulated runs of other seeds. The adversary sees the choices alone, or all that is public: choices and
+the released state after every round (for people and servers of the local model, the messages). Each has
+half the error rate. In the joint and local models the replaced person's own choice is not looked at.
+
+**What it means.** A bound above the claim refutes it, wrongly with at most the error rate. A bound below
+it is no proof of privacy; the share of the claim shown says how sharp the test was.
+
+**What cannot be seen.** Streams that were not tried, events rarer than about one in a tenth of the runs'
+number, the last bits of numbers, timing, logs and save files; and, in simulated runs, how generators are
+seeded: those go on from run to run. The exact cost of every release is what `dpbandits audit` without
+sampling finds.
+"""
+
+
+def report(found: Sequence[Sampled]) -> str:
+    """A page: what was checked, how, error rates, what cannot be seen."""
+    lines = ["# Sampling audit\n"]
+    for one in found:
+        lines.append(f"\n**{one.policy}**, claimed: {_claim(one.to_dict()['claim'])}. {one}.\n")
+        lines += [
+            f"- {view}: {one.claim.unit} ≥ {shown.bound:.4g}, {shown.runs:,} runs counted; "
+            f"streams: {shown.design}\n"
+            for view, shown in one.views.items()
+        ]
+    return "".join(lines) + _HOW
+
+
+def table(found: Sequence[Sampled]) -> str:
+    """A line for each."""
+    return rows([one.to_dict() for one in found])
+
+
+def rows(found: Sequence[dict[str, Any]]) -> str:
+    """The same of results that were stored."""
+    return _HEAD + "".join(_row(one) for one in found)
+
+
+def _row(one: dict[str, Any]) -> str:
+    views = one["views"]
+    choices = f"{views[CHOICES]['bound']:.2f}" if CHOICES in views else ""
+    return (
+        f"| `{one['policy']}` | {_claim(one['claim'])} | {one['shown']:.3f} | {one['share']:.0%} | "
+        f"{choices} | {one['runs']:,} | {one['error']:g} | {one['form']} |\n"
+    )
+
+
+def _claim(claim: dict[str, Any]) -> str:
+    at = f", δ = {claim['delta']:g}" if claim["delta"] else ""
+    return f"{claim['unit']} = {claim['size']:.4g}{at}"
+
+
+def page(found: Sequence[dict[str, Any]], notice: str) -> str:
+    """The documentation's page about stored results."""
+    sharp = sum(one["share"] >= 0.8 for one in found)
+    above = [one["policy"] for one in found if not one["kept"]]
+    return (
+        f"# Auditing by sampling\n\n{notice}{_INTRODUCTION}{_HOW}\n"
+        f"**Results.** {len(found)} audits, {len(above)} with a bound above the claim, {sharp} that "
+        f"show at least 80 % of it.\nMade by `dpbandits audit NAME --sampling --store "
+        f"docs/sampling.json` for each.\n\n{rows(found)}{_LOWER}"
+    )
+
+
+_INTRODUCTION = """\
+`dpbandits audit NAME` replays a policy: the exact cost of its releases, in plain Python and with
+generators of the audit's own. `dpbandits audit NAME --sampling` looks at what is executed.
+"""
+_LOWER = f"""
+Where less is shown than claimed:
+
+- Under ε-DP a bound needs the ratio of two counts, and the last tenths need more runs.
+- Trees share a budget between levels, and linear ones under ε-DP between coordinates too. All of it
+  shows in the product of many Laplace draws only, which is rare; and the pair of people tried for
+  linear policies is the one that costs most with Gaussian noise.
+- Block-factorized sums show all of their μ only once a whole block is released.
+- Matroid policies pay for all items of a basis at once. Why the streams tried show only about half of
+  that for some of them is not known; other streams may show more.
+- Kernel policies stop for plain Python at every epoch, so they are played 20 times less, and the rule
+  that is fitted to so few runs is a poor one. A share near 0 means that nothing was tested.
+- "{CHOICES}" are blunt where several noisy numbers are compared: the noise of both hides the one that
+  matters, and batches of some policies are too long to show in few rounds. "{PUBLIC}" is what a
+  guarantee is about, since `released()` may be read.
+"""
