@@ -13,7 +13,8 @@ Scores, of which the best on the choosing runs is taken:
 - a logistic rule over the actions of every round;
 - where numbers are seen: a logistic rule over their *innovations*, what each adds to those before it
   (regressed on them). For Gaussian noise the log likelihood ratio is linear in these; for Laplace noise
-  it is linear in innovations clipped to lie between their two medians, so both are given to the rule.
+  it is linear in innovations clipped to lie between their two medians, so both are given to the rule;
+- the numbers one by one, each weighed by how far it moves against its spread.
 """
 
 import math
@@ -119,7 +120,19 @@ def number_scores(one: Array, other: Array) -> list[Score]:
     """Those over choices and numbers, in the order in which they were seen."""
     features = innovations(one, other)
     rule = logistic(features(one), features(other))
-    return [lambda seen: features(seen) @ rule]
+    return [lambda seen: features(seen) @ rule, _one_by_one(one, other)]
+
+
+def _one_by_one(one: Array, other: Array) -> Score:
+    """Every number by itself, as if they were independent: little to fit, so it suits few runs."""
+    one, other = _tidy(one), _tidy(other)
+    moved = other.mean(axis=0) - one.mean(axis=0)
+    variance = 0.5 * (one.var(axis=0) + other.var(axis=0))
+    noisy = variance > 1e-12
+    weights = np.where(noisy, moved / np.where(noisy, variance, 1.0), 0.0)
+    # What moved by less than chance would is left out.
+    weights[np.abs(moved) * math.sqrt(len(one)) < 3.0 * np.sqrt(2.0 * variance)] = 0.0
+    return lambda seen: np.asarray(_tidy(seen) @ weights)
 
 
 def _logistic_score(one: Array, other: Array) -> Score:

@@ -36,9 +36,9 @@ class OddStreams(NoiseAwareIMED):
 
     def rehearse(self, problem: Any, *, seed: Seed = None, **options: Any) -> Learner:
         """As usual but for the generators."""
-        assert isinstance(seed, np.random.SeedSequence)
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         states = self.begin(problem)
-        return Learner(self, problem, *states, self.streams(seed), seeded=True, **options)
+        return Learner(self, problem, *states, self.streams(root), seeded=True, **options)
 
 
 class FewSeeds(OddStreams):
