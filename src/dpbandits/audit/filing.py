@@ -73,7 +73,8 @@ def page(found: Sequence[dict[str, Any]], notice: str) -> str:
         f"# Auditing by sampling\n\n{notice}{_INTRODUCTION}{_HOW}\n"
         f"**Results.** {len(found)} audits, {len(above)} with a bound above the claim, {sharp} that "
         f"show at least 80 % of it.\nMade by `dpbandits audit NAME --sampling --store "
-        f"docs/sampling.json` for each.\n\n{rows(found)}{_LOWER}"
+        f"docs/sampling.json` or the same calls in Python, on one seed.\nSome that showed little were "
+        f"run again with more runs; the error rate is that of one audit.\n\n{rows(found)}{_LOWER}"
     )
 
 
