@@ -14,6 +14,7 @@ Scores, of which the best on the choosing runs is taken:
 - where numbers are seen: a logistic rule over their *innovations*, what each adds to those before it
   (regressed on them). For Gaussian noise the log likelihood ratio is linear in these; for Laplace noise
   it is linear in innovations clipped to lie between their two medians, so both are given to the rule;
+- the same with a rule of its own for each choice that she may have been given;
 - the numbers one by one, each weighed by how far it moves against its spread.
 """
 
@@ -34,6 +35,8 @@ Score = Callable[[Array], Array]
 _NOTABLE = 4.0
 _MOST_INNOVATIONS, _MOST_COLUMNS = 40, 400
 _THRESHOLDS = 300
+# Choices that have a rule of their own: how many, and met in how many runs of each stream.
+_MOST_CHOICES, _ENOUGH = 12, 300
 
 
 class Claim(NamedTuple):
@@ -116,11 +119,41 @@ def action_scores(one: Array, other: Array) -> list[Score]:
     return [lambda seen: seen @ weights, _sequences(one, other), _logistic_score(one, other)]
 
 
-def number_scores(one: Array, other: Array) -> list[Score]:
-    """Those over choices and numbers, in the order in which they were seen."""
+def number_scores(one: Array, other: Array, choices: int) -> list[Score]:
+    """Those over choices and numbers, in the order in which they were seen.
+
+    The first `choices` columns are the choice she was given, where that may be looked at: it says which
+    numbers are hers.
+    """
+    whole = _rule(one, other)
+    return [whole, _by_choice(one, other, choices, whole), _one_by_one(one, other)]
+
+
+def _rule(one: Array, other: Array) -> Score:
     features = innovations(one, other)
     rule = logistic(features(one), features(other))
-    return [lambda seen: features(seen) @ rule, _one_by_one(one, other)]
+    return lambda seen: np.asarray(features(seen) @ rule)
+
+
+def _by_choice(one: Array, other: Array, choices: int, whole: Score) -> Score:
+    """A rule for each choice that is met often enough; otherwise the one for all."""
+    found, counts = np.unique(one[:, :choices], axis=0, return_counts=True)
+    rules: list[tuple[Array, Score]] = []
+    for choice in found[np.argsort(-counts)][:_MOST_CHOICES]:
+        parts = [part[(part[:, :choices] == choice).all(axis=1)] for part in (one, other)]
+        size = min(map(len, parts))
+        if size >= _ENOUGH:
+            rules.append((choice, _rule(*(part[:size] for part in parts))))
+
+    def score(seen: Array) -> Array:
+        values = whole(seen)
+        for choice, rule in rules:
+            rows = (seen[:, :choices] == choice).all(axis=1)
+            if rows.any():
+                values[rows] = rule(seen[rows])
+        return values
+
+    return score
 
 
 def _one_by_one(one: Array, other: Array) -> Score:

@@ -91,13 +91,15 @@ def _of_features(policy: Policy) -> Iterator[Design]:
 
 
 def _of_numbers(policy: Policy) -> Iterator[Design]:
-    """She comes in the rarest context, all others in the most common one."""
+    """She comes in the rarest context, or in the commonest like all others."""
     problem: Any = policy.problem_kind.example(None)
     common = int(np.argmax(problem.context_weights()))
     (rare, high), (_, low) = problem.extreme_people()[:2]
     for recipe, declared, rounds in _sizes(policy, problem, ((9, 9),)):
-        rewards = np.zeros((2, rounds, len(problem.actions)))
-        rewards[0, 0], rewards[1, 0] = high, low
-        contexts = np.full((2, rounds), common)
-        contexts[:, 0] = rare
-        yield Design(f"{rounds} rounds without rewards", recipe, declared, rewards, contexts)
+        for hers in (rare, common):
+            rewards = np.zeros((2, rounds, len(problem.actions)))
+            rewards[0, 0], rewards[1, 0] = high, low
+            contexts = np.full((2, rounds), common)
+            contexts[:, 0] = hers
+            name = f"{rounds} rounds without rewards, hers in context {hers}"
+            yield Design(name, recipe, declared, rewards, contexts)

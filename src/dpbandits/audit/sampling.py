@@ -215,7 +215,9 @@ class _Pairs:
         """Scores fitted to fresh runs."""
         parts = [self.rows(size) for size in _chunks(runs)]
         one, other = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return (number_scores if self.view == PUBLIC else action_scores)(one, other)
+        if self.view == PUBLIC:
+            return number_scores(one, other, self.design.actions)
+        return action_scores(one, other)
 
     def score(self, scores: list[Score], runs: int) -> tuple[Array, Array]:
         """The scores of fresh runs, (scores, runs) of each stream."""
