@@ -72,9 +72,9 @@ def page(found: Sequence[dict[str, Any]], notice: str) -> str:
     return (
         f"# Auditing by sampling\n\n{notice}{_INTRODUCTION}{_HOW}\n"
         f"**Results.** {len(found)} audits, {len(above)} with a bound above the claim, {sharp} that "
-        f"show at least 80 % of it.\nMade by `dpbandits audit NAME --sampling --store "
-        f"docs/sampling.json` or the same calls in Python, on one seed.\nSome that showed little were "
-        f"run again with more runs; the error rate is that of one audit.\n\n{rows(found)}{_LOWER}"
+        f"show at least 80 % of it.\nMade by `dpbandits audit all --sampling --seed 7 --store "
+        f"docs/sampling.json`, a seed that no design was tried on before; the error rate is that of one "
+        f"audit.\n\n{rows(found)}{_LOWER}"
     )
 
 
@@ -90,10 +90,10 @@ Where less is shown than claimed:
   shows in the product of many Laplace draws only, which is rare; and the pair of people tried for
   linear policies is the one that costs most with Gaussian noise.
 - Block-factorized sums show all of their μ only once a whole block is released.
-- Matroid policies pay for all items of a basis at once. Why the streams tried show only about half of
-  that for some of them is not known; other streams may show more.
-- Kernel policies stop for plain Python at every epoch, so they are played 20 times less, and the rule
-  that is fitted to so few runs is a poor one. A share near 0 means that nothing was tested.
+- Matroid policies pay for all items of a basis at once. Why the streams tried show only about two
+  thirds of that for some of them is not known; other streams may show more.
+- Kernel policies stop for plain Python at every epoch, so they are played 20 times less, and in the joint
+  and local models it is not seen which action was hers, on which the direction of her part depends.
 - "{CHOICES}" are blunt where several noisy numbers are compared: the noise of both hides the one that
   matters, and batches of some policies are too long to show in few rounds. "{PUBLIC}" is what a
   guarantee is about, since `released()` may be read.

@@ -63,6 +63,7 @@ class Sampled:
     claim: Claim
     error: float
     runs: int  # all that were played after the designs were chosen
+    seed: int
     seconds: float
     views: dict[str, Shown]
 
@@ -91,6 +92,7 @@ class Sampled:
             "share": self.share,
             "kept": self.kept,
             "runs": self.runs,
+            "seed": self.seed,
             "error": self.error,
             "views": {view: shown._asdict() for view, shown in self.views.items()},
         }
@@ -141,6 +143,7 @@ def sample(
         claim=claim,
         error=error,
         runs=runs,
+        seed=seed,
         seconds=time.perf_counter() - began,
         views=shown,
     )

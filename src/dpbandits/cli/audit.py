@@ -23,6 +23,7 @@ def audit(
         "simulated", help="What is sampled: simulated, plain, compiled, reloaded, local."
     ),
     error: float = typer.Option(1e-3, help="The rate at which sampling may refute a true claim."),
+    seed: int = typer.Option(0, help="Of sampled runs."),
     report: Path = typer.Option(None, help="Also write what was sampled, and how, to this .md file."),
     store: Path = typer.Option(None, help="Also put the sampled results into this .json file."),
     as_json: bool = JSON,
@@ -41,7 +42,9 @@ def audit(
 
         check_writable(report=(report, {".md"}), store=(store, {".json"}))
         subjects = private_policies() if name == "all" else [policy(name, budget(privacy))]
-        if not audit_by_sampling(subjects, whole(runs, "runs"), form, error, as_json, report, store):
+        if not audit_by_sampling(
+            subjects, whole(runs, "runs"), form, error, seed, as_json, report, store
+        ):
             raise typer.Exit(1)
         return
     from dpbandits.audit.broken import broken_policies  # slow to import

@@ -27,6 +27,7 @@ def audit_by_sampling(
     runs: int,
     form: str,
     error: float,
+    seed: int,
     as_json: bool,
     page: Path | None,
     store: Path | None,
@@ -35,7 +36,7 @@ def audit_by_sampling(
     found = []
     with stoppable("" if store is None else "what is stored"):
         for one in policies:
-            found.append(_with_progress(one, runs, form, error))
+            found.append(_with_progress(one, runs, form, error, seed))
             if store is not None:
                 _add(store, found[-1])
     if page is not None:
@@ -49,7 +50,7 @@ def audit_by_sampling(
     return all(one.kept for one in found)
 
 
-def _with_progress(policy: Policy, runs: int, form: str, error: float) -> Sampled:
+def _with_progress(policy: Policy, runs: int, form: str, error: float, seed: int) -> Sampled:
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     screen = console()
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
@@ -58,7 +59,7 @@ def _with_progress(policy: Policy, runs: int, form: str, error: float) -> Sample
         def advance(played: int) -> None:
             progress.update(task, advance=played, description=f"{type(policy).name()}: {form} runs")
 
-        return sample(policy, runs=runs, form=form, error=error, advance=advance)
+        return sample(policy, runs=runs, form=form, error=error, seed=seed, advance=advance)
 
 
 def _add(store: Path, result: Sampled) -> None:
