@@ -211,22 +211,9 @@ def test_more_noise_than_needed_must_be_stated_as_slack() -> None:
     assert not replay(dataclasses.replace(Careful(privacy=dpb.GaussianDP(1.0))), dpb.Arms(3)).cost > 0.51
 
 
-@pytest.mark.parametrize(
-    ("kind", "title"),
-    [
-        (broken_evasive.LeaksLate, "as configured, 960 rounds"),
-        (broken_evasive.LeaksInside, "rewards and features inside the range"),
-        (broken_evasive.KnowsTheAudit, "what is recorded is what is executed"),
-        (broken_evasive.LeaksAtSmallBudgets, "at 0.03-GDP"),
-        (broken_evasive.LeaksInManyDimensions, "twelve dimensions, people in all of them"),
-        (broken_evasive.ShowsAnother, "small() is the same recipe"),
-    ],
-    ids=str,
-)
-def test_evasive_policies_pass_a_short_replay_but_not_the_battery(
-    kind: type[dpb.Policy], title: str
-) -> None:
-    policy = kind(privacy=dpb.GaussianDP(1.0))
+@pytest.mark.parametrize("kind", broken_evasive.EVASIVE)
+def test_evasive_policies_pass_a_short_replay_but_not_the_battery(kind: Any) -> None:
+    policy, title = kind(privacy=dpb.GaussianDP(1.0)), kind.found_by
     rounds = policy.problem_kind.replay_rounds
     example = policy.problem_kind.example(rounds)
     assert replay(policy.small(), example, rounds=rounds, thorough=False).passed

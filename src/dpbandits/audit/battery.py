@@ -35,6 +35,45 @@ class Check(NamedTuple):
     said: str
 
 
+class Control(NamedTuple):
+    """A policy that is wrong on purpose, and what caught it."""
+
+    name: str
+    wrong: str
+    caught: bool
+    by: str
+
+
+def controls(problem: Problem) -> Iterator[Callable[[], Control]]:
+    """Those for a kind of problem, to be run one by one; evasive ones by the check that finds them."""
+    from dpbandits.audit.broken import broken_policies
+    from dpbandits.audit.broken_evasive import EVASIVE
+
+    rounds = problem.replay_rounds
+    for broken in broken_policies(GaussianDP(1.0)):
+        if isinstance(problem, broken.problem_kind):
+
+            def replayed(one: Policy = broken) -> Control:
+                found = replay(one, problem.example(rounds), rounds=rounds)
+                said = found.failure or f"cost {found.cost:.4g} of {found.limit:.4g}"
+                return _control(one, not found.private, said)
+
+            yield replayed
+    for kind in EVASIVE:
+        evasive = kind(privacy=GaussianDP(1.0))
+        if isinstance(problem, kind.problem_kind):
+
+            def searched(one: Any = evasive) -> Control:
+                check = dict(battery(one))[one.found_by]()
+                return _control(one, not check.passed, one.found_by)
+
+            yield searched
+
+
+def _control(policy: Policy, caught: bool, by: str) -> Control:
+    return Control(type(policy).__name__, (type(policy).__doc__ or "").split("\n")[0], caught, by)
+
+
 def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Callable[[], Check]]]:
     """The checks of a policy, each with its title, to be made one by one; short streams of `rounds`."""
     kind = policy.problem_kind

@@ -21,6 +21,7 @@ class Evasive(NoiseAwareIMED):
     """A `NoiseAwareIMED` whose state class brings wrong verbs."""
 
     abstract: ClassVar[bool] = True
+    found_by: ClassVar[str]  # the title of the check that it does not pass
     state: ClassVar[type[noise_aware_imed.Public]] = noise_aware_imed.Public
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
@@ -33,6 +34,7 @@ class LeaksLate(Evasive):
     """From round 300 on ties are broken by the raw sums."""
 
     abstract = True
+    found_by = "as configured, 960 rounds"
 
     class state(noise_aware_imed.Public):
         def release(self, secret: Buffers, noise: Noise) -> None:
@@ -46,6 +48,7 @@ class LeaksInside(Evasive):
     """A reward between 0.6 and 0.9 counts four times."""
 
     abstract = True
+    found_by = "rewards and features inside the range"
 
     class state(noise_aware_imed.Public):
         def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
@@ -59,6 +62,7 @@ class KnowsTheAudit(Evasive):
     """Noise only for a generator that is not NumPy's own."""
 
     abstract = True
+    found_by = "what is recorded is what is executed"
 
     class state(noise_aware_imed.Public):
         def release(self, secret: Buffers, noise: Noise) -> None:
@@ -84,6 +88,7 @@ class LeaksAtSmallBudgets(Evasive):
     """Half the noise below ε or μ = 0.1."""
 
     abstract = True
+    found_by = "at 0.03-GDP"
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """The noise of twice the budget."""
@@ -100,6 +105,7 @@ class ShowsAnother(Evasive):
     """Half the noise; with short batches it is another policy, which has all of it."""
 
     abstract = True
+    found_by = "small() is the same recipe"
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """The noise of twice the budget."""
@@ -117,6 +123,7 @@ class LeaksInManyDimensions(RandomizedLinUCB):
     """Beyond eight features the last of them goes without noise into the choice."""
 
     abstract: ClassVar[bool] = True
+    found_by: ClassVar[str] = "twelve dimensions, people in all of them"
 
     class state(randomized_lin_ucb.Public):
         def release(self, secret: Any, noise: Noise) -> None:

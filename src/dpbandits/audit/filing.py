@@ -1,8 +1,9 @@
-"""What a sampling audit found, as text that a reviewer can file."""
+"""What an audit found, as text that a reviewer can file."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from dpbandits.audit.battery import Check, Control
 from dpbandits.audit.sampling import CHOICES, PUBLIC, Sampled
 
 _HEAD = (
@@ -26,6 +27,38 @@ number, the last bits of numbers, timing, logs and save files; and, in simulated
 seeded: those go on from run to run. The exact cost of every release is what `dpbandits audit` without
 sampling finds.
 """
+
+
+_REPLAYED = """
+**How.** A learner serves a stream of people; every draw of noise is recorded with its location, scale
+and result. On a neighbouring stream, with one person replaced (or two, where that is said), the recorded
+results are forced. Then everything that could be seen must be equal bit for bit, and what the locations
+moved by, in units of the noise, is the exact cost of all releases: it must be within the claim for every
+neighbour. Results are also pushed to where they cost most. "What is recorded is what is executed" plays
+the same people with real generators, plain and compiled, and compares all bits.
+
+**What it means.** A cost above the claim, or anything seen that differs, refutes it for certain: there
+is no error rate. On streams that were not tried the proof in the policy's docstring is all there is.
+
+**What cannot be seen.** Whether a generator is what it should be (`--sampling` looks at that), timing,
+logs, and anything outside the learner.
+"""
+
+
+def replay_report(
+    title: str, guarantee: object, found: Sequence[Check], caught: Sequence[Control]
+) -> str:
+    """A page about the replays of a policy and the controls."""
+    lines = [
+        f"# Audit of {title}\n\nClaimed: {guarantee}\n\n| check | passed | found |\n|---|---|---|\n"
+    ]
+    lines += [f"| {one.title} | {'yes' if one.passed else 'NO'} | {one.said} |\n" for one in found]
+    if caught:
+        lines.append(
+            "\nPolicies that are wrong on purpose:\n\n| control | caught | by |\n|---|---|---|\n"
+        )
+        lines += [f"| {one.wrong} | {'yes' if one.caught else 'NO'} | {one.by} |\n" for one in caught]
+    return "".join(lines) + _REPLAYED
 
 
 def report(found: Sequence[Sampled]) -> str:
@@ -92,8 +125,9 @@ Where less is shown than claimed:
 - Block-factorized sums show all of their μ only once a whole block is released.
 - Matroid policies pay for all items of a basis at once. Why the streams tried show only about two
   thirds of that for some of them is not known; other streams may show more.
-- Kernel policies stop for plain Python at every epoch, so they are played 20 times less, and in the joint
-  and local models it is not seen which action was hers, on which the direction of her part depends.
+- Kernel policies stop for plain Python at every epoch, so they are played 20 times less, and in the
+  joint and local models it is not seen which action was hers, on which the direction of her part
+  depends.
 - "{CHOICES}" are blunt where several noisy numbers are compared: the noise of both hides the one that
   matters, and batches of some policies are too long to show in few rounds. "{PUBLIC}" is what a
   guarantee is about, since `released()` may be read.

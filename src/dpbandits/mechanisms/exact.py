@@ -202,18 +202,31 @@ def below(generator: Any, size: int) -> int:
             return word % size
 
 
-def _declare(method: str, draw: Any) -> None:
-    """For compiled code, where a call of it is one of the function."""
-
-    def find(self: Any, loc: Any, scale: Any) -> Any:
-        if self.instance_class is not ExactNoise:
-            return None
-        return lambda self, loc, scale: draw(self.generator, loc, scale)
-
+def _declare(method: str, find: Any) -> None:
+    """For compiled code: `find` is given the types of a call, and returns the function that it is of."""
     declare: Any = overload_method  # its stubs leave out what it hands on
     # Fields all of one type: not for all named tuples, since some have a field called `laplace`.
     declare(types.NamedUniTuple, method, strict=False, jit_options=INLINED)(find)
 
 
-_declare("normal", _normal)
-_declare("laplace", _laplace)
+def _find_normal(self: Any, loc: Any, scale: Any) -> Any:
+    if self.instance_class is ExactNoise:
+        return lambda self, loc, scale: _normal(self.generator, loc, scale)
+    return None
+
+
+def _find_laplace(self: Any, loc: Any, scale: Any) -> Any:
+    if self.instance_class is ExactNoise:
+        return lambda self, loc, scale: _laplace(self.generator, loc, scale)
+    return None
+
+
+def _find_binomial(self: Any, n: Any, p: Any) -> Any:
+    if self.instance_class is ExactNoise:
+        return lambda self, n, p: self.generator.binomial(n, p)
+    return None
+
+
+_declare("normal", _find_normal)
+_declare("laplace", _find_laplace)
+_declare("binomial", _find_binomial)
