@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test bench docs clean
+.PHONY: demo test quick bench docs clean
+# Files of tests that take long; `make quick` leaves them out.
+SLOW := adding_a_policy arms_in_flight audit cli conformance docs engine exact_noise experiments hostile \
+	kernel_figures linear linear_environments local matroid_policies people released rounds \
+	sampling_audit tampered_saves
 
 demo: $(VENV)/.runtime  ## compare private policies with their non-private twins; writes report.html
 	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb modified-thompson \
@@ -17,6 +21,11 @@ test: $(VENV)/.development  ## all checks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -n auto
+
+quick: $(VENV)/.development  ## what a minute can tell: style, and the tests that do not take long
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -q -n auto tests $(foreach name,$(SLOW),--ignore=tests/test_$(name).py)
 
 bench: $(VENV)/.development  ## the speed table
 	$(BIN)/python benchmarks/speed.py
