@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import dpbandits as dpb
+from dpbandits.audit import replay
 from dpbandits.engine.streams import Streams, learner_seed
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms import exact
@@ -157,6 +158,35 @@ def test_a_learner_without_a_seed_draws_exactly_unless_told_otherwise() -> None:
             policy.start(linear, noise="exact")
     with pytest.raises(InvalidInput, match="expected noise to be one of 'exact', 'float'"):
         imed.start(arms, noise="best")  # type: ignore[arg-type]
+
+
+def test_a_budget_too_small_for_its_draws_is_not_drawn_exactly() -> None:
+    """As a review priced them: with so many draws rounding would cost more than the width pays for."""
+    for mu, horizon in ((0.005, 10**9), (0.005, 10**13), (1.0, 10**15)):
+        policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(mu), prepulls=0)
+        assert "grid" in policy.refuses_exact_noise(dpb.Arms(2, horizon=horizon))
+    assert not dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).refuses_exact_noise(
+        dpb.Arms(2, horizon=10**6)
+    )
+    many = dpb.MatroidBases(dpb.UniformMatroid(2000, 1000))
+    assert dpb.CombinatorialTreeUCB(privacy=dpb.PureDP(0.0041)).refuses_exact_noise(many)
+    returning = dpb.Arms(2, rounds_per_person=10_000)
+    assert dpb.NoiseAwareIMED(privacy=dpb.PureDP(0.00408)).refuses_exact_noise(returning)
+    assert dpb.LazyUCB(privacy=dpb.PureDP(1e8)).refuses_exact_noise(dpb.Arms(2))  # sums would be cut off
+
+
+def test_a_replay_counts_the_draws_that_a_round_moves() -> None:
+    class Modest(dpb.NoiseAwareIMED):
+        abstract = True
+
+        def draws_of_one(self, problem: Any) -> float:
+            return 1.0
+
+    policy = Modest(privacy=dpb.GaussianDP(1.0), first_batch=2, growth=0.25, block=3)
+    options: Any = {"rounds": 48, "thorough": False, "exact": True}
+    assert "draws moved, of 1" in str(replay(policy, dpb.Arms(3), **options))
+    honest = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0), first_batch=2, growth=0.25, block=3)
+    assert replay(honest, dpb.Arms(3), **options).passed
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -24,7 +24,7 @@ def _rewards(rounds: int) -> np.ndarray:
 
 
 def _actions(policy: dpb.Policy, rewards: np.ndarray) -> list[int]:
-    learner = policy.start(dpb.Arms(3, horizon=len(rewards)), seed=9)
+    learner = policy.rehearse(dpb.Arms(3, horizon=len(rewards)), seed=9)
     actions = []
     for row in rewards:
         actions.append(learner.select())

@@ -215,7 +215,7 @@ def test_fields_are_checked() -> None:
         with pytest.raises(InvalidInput, match="first_batch"):
             kind(privacy=private, first_batch=0)
     for adaptive in (AdaptiveUCB, AdaptiveKLUCB):
-        with pytest.raises(InvalidInput, match="alpha > 0"):
+        with pytest.raises(InvalidInput, match="expected alpha within"):
             adaptive(privacy=private, alpha=0.0)
     with pytest.raises(InvalidInput, match="loglog"):
         KLUCB(loglog=-1.0)

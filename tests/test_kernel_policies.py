@@ -353,7 +353,7 @@ def test_no_broadcast_makes_a_message_cost_more_and_a_trusting_person_is_caught(
     for policy in LOCAL:
         assert report_cost(policy, problem) <= limit_of(policy.privacy) * (1 + 1e-9)
     for kind in (TrustsTheServersMap, TrustsWhatIsActive):
-        assert 10 * limit_of(BUDGET) < report_cost(kind(privacy=BUDGET), problem) < math.inf
+        assert report_cost(kind(privacy=BUDGET), problem) > 10 * limit_of(BUDGET)
     assert report_cost(SendsLastBits(privacy=BUDGET), problem) == math.inf
 
 

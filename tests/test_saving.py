@@ -218,3 +218,13 @@ def test_a_header_that_is_none_is_refused(tmp_path: Path, header: str) -> None:
     with pytest.raises(SaveFileError, match="damaged or not a saved learner"):
         dpb.load(path)
     assert path.exists()
+
+
+def test_a_snapshot_is_no_save(tmp_path: Path) -> None:
+    """The learner that it was made of may be going on with the same noise."""
+    learner = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)).start(dpb.Arms(3))
+    path = tmp_path / "snapshot"
+    path.write_bytes(learner.snapshot())
+    with pytest.raises(SaveFileError, match="snapshot for a service"):
+        dpb.load(path)
+    assert path.exists() and not learner.seeded

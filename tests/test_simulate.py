@@ -65,7 +65,7 @@ def test_common_random_numbers_reduce_the_variance_of_a_difference() -> None:
 
 def test_the_curves_are_those_of_a_driven_learner(trace: dpb.Trace) -> None:
     seed = run_seed(3, 2)
-    learner = POLICIES["private"].start(WORLD.problem(2000), seed=seed)
+    learner = POLICIES["private"].rehearse(WORLD.problem(2000), seed=seed)
     totals = drive(learner, WORLD, seed, 2000).totals
     np.testing.assert_array_equal(trace.curves["private"][2, -1], totals)
 

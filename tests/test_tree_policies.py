@@ -35,7 +35,7 @@ class NoNoise:
 
 
 def play(policy: dpb.Policy, problem: dpb.Arms, rounds: int, seed: Any = 1) -> list[int]:
-    learner, pulls, actions = policy.start(problem, seed=seed), [0] * problem.arms, []
+    learner, pulls, actions = policy.rehearse(problem, seed=seed), [0] * problem.arms, []
     for _ in range(rounds):
         action = learner.select()
         learner.update(action, reward_of(action, pulls[action]))

@@ -1,9 +1,12 @@
 """Composition adds what it says it adds, and a filter never lets more through than its limit."""
 
 import math
+import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
@@ -11,7 +14,8 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpbandits.errors import BudgetExhausted, InvalidInput, NotImplied
+from dpbandits.errors import BudgetExhausted, InvalidInput, NotImplied, PrivacyError
+from dpbandits.privacy import accounting
 from dpbandits.privacy.accounting import Filter, Odometer, compose
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -203,3 +207,68 @@ def test_an_odometer_forgets_nothing_between_threads() -> None:
         meter = Odometer()
         at_once(lambda m=meter: m.spend(PureDP(0.25)))  # type: ignore[misc]
         assert meter.spent == PureDP(4.0)
+
+
+def test_a_signal_handler_cannot_spend_between_the_look_and_the_act(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guard = Filter(GaussianDP(1.0))
+    refused = []
+
+    def interrupted(parts: Any) -> Budget:
+        if not refused:
+            refused.append(True)
+            with pytest.raises(PrivacyError, match="being spent already"):
+                guard.spend(GaussianDP(0.8))
+        return compose(parts)
+
+    monkeypatch.setattr(accounting, "compose", interrupted)
+    guard.spend(GaussianDP(0.8))
+    assert refused and guard.spent == GaussianDP(0.8)
+
+
+def test_an_interrupt_loses_nothing_that_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    total = Odometer()
+    for _ in range(3):
+        total.spend(GaussianDP(0.1))
+    before, calls = total.spent, []
+
+    def interrupted(parts: Any) -> Budget:
+        calls.append(len(list(parts)))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return compose(parts)
+
+    monkeypatch.setattr(accounting, "compose", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        total.spend(GaussianDP(0.1))
+    monkeypatch.undo()
+    assert total.spent == before
+    total.spend(GaussianDP(0.1))
+    assert total.spent == GaussianDP(0.2)
+
+
+def test_a_fork_spends_nothing_and_does_not_hang() -> None:
+    guard = Filter(PureDP(1.0))
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with guard._lock:
+            held.set()
+            free.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Python, about forks of processes with threads
+        child = os.fork()
+    if child == 0:
+        try:
+            guard.spend(PureDP(0.1))
+        except PrivacyError:
+            os._exit(7)
+        os._exit(0)
+    free.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

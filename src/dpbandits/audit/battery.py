@@ -7,6 +7,7 @@ drawn at random, budgets others, dimensions more; and what was recorded must be 
 """
 
 import contextlib
+import copy
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,14 +18,15 @@ from numba.core.errors import NumbaError
 
 from dpbandits.audit.recording import RecordingNoise, Steer
 from dpbandits.audit.replay import Replay, replay
+from dpbandits.audit.watching import ReadRounds
 from dpbandits.engine import Streams, arguments, bare, state_bytes
 from dpbandits.errors import DPBanditsError, UnusableFeatures
 from dpbandits.policies import Learner, Policy
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpbandits.problems import Problem
+from dpbandits.problems import Arms, Problem
 
 # How much longer a long stream is, and what other budgets are tried, as parts of the one asked for.
-_LONGER, _FACTORS = 20, (0.03, 0.4, 3.0)
+_LONGER, _FACTORS = 20, (0.003, 0.03, 0.4, 3.0, 30.0)
 
 
 class Check(NamedTuple):
@@ -95,10 +97,15 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
     yield title, lambda: _tight(title, replay(small, example, rounds=short, thorough=short <= 100))
     yield quick("rewards and features inside the range", small, example, inside=True)
     yield quick("two people at once", small, example, together=2)
-    yield quick("seven rounds in flight", small, kind.example(short + 7), short + 7, **flight)
+    yield quick("thirty rounds in flight", small, kind.example(short + 30), short + 30, in_flight=30)
     yield quick("rounds closed by a clock", small, example, patience=3.0, **flight)
     if not type(policy).abstract:  # those are in no table, so that none can be loaded
         yield quick("saved and loaded half way, in flight", small, example, reload=half, **flight)
+    yield quick("with all that may be read of it", small, example, machine=ReadRounds, **flight)
+    with contextlib.suppress(DPBanditsError):  # not every policy is for people who return
+        returning = replace(example, rounds_per_person=2)
+        small.guarantee(returning)
+        yield quick("two rounds of each person", small, returning)
     if not policy.refuses_exact_noise(example):
         yield quick("exact noise on a grid", small, example, exact=True)
     for factor in _FACTORS:
@@ -106,6 +113,8 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
             other = replace(small, privacy=_scaled(policy.privacy, factor))
             other.guarantee(example)
             yield quick(f"at {other.privacy}", other, example)
+    if kind is Arms:
+        yield quick("forty arms", small, kind.example(short, size=40))
     wide = kind.example(short, size=12)
     yield quick("twelve dimensions", small, wide)
     yield quick("twelve dimensions, people in all of them", small, wide, inside=True)
@@ -150,14 +159,17 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
     order = np.random.default_rng(2).integers(len(people), size=last)
     kinds = [False] if policy.refuses_exact_noise(problem) else [False, True]
     for exact in kinds:
-        options: dict[str, Any] = {"seed": seed, "exact": exact}
-        plain, recorded = (policy.rehearse(problem, **options) for _ in range(2))
-        streams = Streams.of(seed)
-        noise = RecordingNoise(streams.noise, Steer(), exact=exact)
-        recorded.lend(recorded._rounds, noise, streams.explore)
-        learners = {"plain": plain, "recorded": recorded}
-        if _compiles(policy, problem, *people[0]):
-            learners["compiled"] = policy.rehearse(problem, compiled=True, **options)
+        # Exact noise as learners at work have it, from the operating system: a copy for each.
+        streams = Streams.of(None if exact else seed)
+        forms = ["plain", "recorded", *(["compiled"] if _compiles(policy, problem, people[0]) else [])]
+        learners = {}
+        for form in forms:
+            one = policy.rehearse(problem, seed=seed, exact=exact, compiled=form == "compiled")
+            one.use(copy.deepcopy(streams))
+            learners[form] = one
+        plain, recorded = learners["plain"], learners["recorded"]
+        noise = RecordingNoise(recorded._streams.noise, Steer(), exact=exact)
+        recorded.lend(recorded._rounds, noise, recorded._explore)
         for index in order:
             for learner in learners.values():
                 _serve(learner, *people[index])
@@ -168,10 +180,10 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
     return Check(title, True, f"{', '.join(learners)}: alike for {last} rounds")
 
 
-def _compiles(policy: Policy, problem: Problem, context: Any, reward: Any) -> bool:
+def _compiles(policy: Policy, problem: Problem, person: Any) -> bool:
     """Whether it can run compiled at all: a policy in plain Python alone need not."""
     try:
-        _serve(policy.rehearse(problem, compiled=True, seed=0), context, reward)
+        _serve(policy.rehearse(problem, compiled=True, seed=0), *person)
     except NumbaError:
         return False
     return True

@@ -170,6 +170,7 @@ def replay(
     if patience is not None:
         times = np.cumsum(np.random.default_rng([seed, 4]).exponential(size=length)).tolist()
     options = {"in_flight": in_flight, "patience": patience}
+    most = policy.for_people(problem).draws_of_one(problem) * (problem.rounds_per_person or 1) * together
     cost, worst, tried = 0.0, "none", 0
 
     def result(cost: float, tried: int, worst: str, failure: str | None = None) -> Replay:
@@ -198,6 +199,10 @@ def replay(
                     moved = _force(learner, neighbour, record, seed, hers, exempt, setting)
                 except Mismatch as mismatch:
                     return result(math.inf, tried, story, str(mismatch))
+                numbers = sum(np.size(one.location) for one, _ in moved)
+                if exact and numbers > most:
+                    said = f"{numbers} draws moved, of {most:g} that one round may move as declared"
+                    return result(math.inf, tried, story, said)
                 total = draws_cost(moved, guarantee.budget)
                 if total > cost:
                     cost, worst = total, story
@@ -388,10 +393,11 @@ def _draw_cost(one: Draw, other: Draw, pure: bool) -> float:
         costs = [float(n) * _coin_cost(p, q) for p, q, n in coins]
         return sum(costs) if pure else sum(curves.pure_mu(cost) ** 2 for cost in costs)
     shift = np.abs(np.subtract(other.location, one.location))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # what overflows costs infinitely much
         ratio = np.where(shift > 0, shift / one.scale, 0.0)
+        squares = float(np.sum(ratio**2))
     if one.kind == "normal":
-        return math.inf if pure and ratio.any() else float(np.sum(ratio**2))
+        return math.inf if pure and ratio.any() else squares
     return float(np.sum(ratio)) if pure else sum(curves.laplace_mu(float(r)) ** 2 for r in ratio.flat)
 
 

@@ -11,12 +11,13 @@ P[Z = z] ∝ exp(−z²/2s²), s = 2³⁰, drawn by Canonne, Kamath & Steinke (2
 whole numbers only: every coin is a comparison of uniform whole numbers, so probabilities are exact. The
 grid g is public, as b is; all that follows is a function of k + Z.
 
-**What it costs.** If a person moves the location by Δ, she moves k by at most Δ/g + 2, where 2 is for
-rounding, that of the division included (while \|x\| < 2²²·b; at 2³² times b it is 512). Laplace: exactly
-(Δ/g + 2)/s, that is (Δ/b)/(1 + 2⁻¹⁰) + 2⁻²⁹. So a draw calibrated to ε = Δ/b costs at most ε while
-ε ≥ 2⁻¹⁸: the width 1 + 2⁻¹⁰ pays for rounding. If she is in m draws with ε/m each, while ε ≥ m·2⁻¹⁸.
-Gaussian: shifts of D draws by δ ∈ R^D, in units of b, become at most ‖δ‖/(1 + 2⁻¹⁰) + 2⁻²⁹·√D. That is
-at most μ = ‖δ‖ while √D ≤ 2¹⁸·μ.
+**What it costs.** If a person moves the location by Δ, she moves k by at most Δ/g + 32: 1 for rounding
+to whole numbers, the rest for that of the division while \|x\| ≤ 2²⁶·b. Laplace: exactly (Δ/g + 32)/s,
+that is (Δ/b)/(1 + 2⁻¹⁰) + 2⁻²⁵. If she is in m draws, all of them together cost at most ε = Σ Δ/b while
+ε ≥ m·2⁻¹⁴: the width 1 + 2⁻¹⁰ pays for rounding. Gaussian: shifts of D draws by δ ∈ R^D, in units of b,
+become at most ‖δ‖/(1 + 2⁻¹⁰) + 2⁻²⁵·√D, which is at most μ = ‖δ‖ while μ ≥ √D·2⁻¹⁴. A policy says how
+many draws one round may move (`Policy.draws_of_one`); exact noise is refused for less (`least_budget`).
+Beyond 2³²·b a location is cut off, so it is refused for budgets above 1024 too.
 
 **The discrete law.** Shifted by a whole number, the discrete Gaussian is ½(shift/s)²-zCDP, as the
 continuous one is (Canonne, Kamath & Steinke 2020, theorem 4). Its trade-off function is linear between
@@ -35,6 +36,7 @@ round without end (`sums/factorized.py`): there D has no bound.
 """
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,8 +49,7 @@ from dpbandits.engine.verbs import INLINED
 
 _UNITS = 1 << 30  # s, the scale in units of the grid
 _MARGIN = 1.0 + 2.0**-10
-# Budgets for which the width pays, with √D up to 2¹⁸ times this, and m up to 2¹⁸ times.
-LEAST_BUDGET = 2.0**-8
+LARGEST_BUDGET = 1024.0
 _WORD = 2.0**53
 _FURTHEST = 2.0**62  # where a location is cut off: a 1-Lipschitz function, so it costs nothing
 
@@ -69,6 +70,11 @@ class ExactNoise(NamedTuple):
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """How many of n coins show heads: exact as it is, but for 2⁻⁵³ of a coin."""
         return self.generator.binomial(n, p, size)
+
+
+def least_budget(draws: float, *, pure: bool) -> float:
+    """The least ε, or μ, for which the width pays where one person's data are in so many draws."""
+    return (draws if pure else math.sqrt(draws)) * 2.0**-14
 
 
 def grid(scale: float) -> float:

@@ -1,9 +1,9 @@
 """A policy at work: it decides for people, and learns from what each of them did."""
 
 import math
-import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -48,6 +48,8 @@ class Learner:
     threads.
     """
 
+    _lock: AbstractContextManager[bool]
+
     def __init__(
         self,
         policy: "Policy",
@@ -76,7 +78,7 @@ class Learner:
         self._guarantee = policy.guarantee(problem)
         self._changes: list[Change] = []
         self._seeded, self._exact = seeded, exact
-        self._use(streams)
+        self.use(streams)
         # Of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
         if people is None and problem.rounds_per_person is not None:
@@ -88,7 +90,8 @@ class Learner:
         self._ended = ""  # why it has
         self._asks_who = problem.rounds_per_person is not None
         # Held again by a signal handler of the same thread, which `_stopped` then sends away.
-        self._lock, self._forks = threading.RLock(), forks.times()
+        forks.own_lock(self)
+        self._forks = forks.times()
         self._last = self._guarantee.horizon if self._guarantee.is_private else None
 
     def __repr__(self) -> str:
@@ -128,6 +131,11 @@ class Learner:
     def decided(self) -> int:
         """Decisions made so far; those that are no closed rounds are in flight."""
         return self._rounds.decided
+
+    @property
+    def seeded(self) -> bool:
+        """Whether it draws from a seed, which whoever knows it can undo."""
+        return self._seeded
 
     @property
     def noise(self) -> str:
@@ -394,7 +402,7 @@ class Learner:
         """Go on with fresh generators from the operating system. Not for users: see `snapshot`."""
         with self._lock, self._call("renew"):
             self._seeded = False
-            self._use(Streams.of(None))
+            self.use(Streams.of(None))
 
     def lend(self, rounds: Rounds, noise: Any, explore: Any) -> None:
         """Go on with these rounds and generators. Not for users: an audit plays the same learner again
@@ -402,7 +410,8 @@ class Learner:
         """
         self._rounds, self._noise, self._explore = rounds, noise, explore
 
-    def _use(self, streams: Streams) -> None:
+    def use(self, streams: Streams) -> None:
+        """Go on with these generators. Not for users: see `renew`."""
         self._streams = streams
         self._noise = ExactNoise(streams.noise) if self._exact else streams.noise
         self._explore = streams.explore

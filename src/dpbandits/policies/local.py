@@ -10,10 +10,9 @@
 
 import math
 import secrets
-import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
@@ -46,6 +45,8 @@ class Server:
     from any broadcast that was kept.
     """
 
+    _lock: AbstractContextManager[bool]
+
     window: ClassVar[int] = 10_000
 
     def __init__(self, policy: "LocalPolicy", problem: Problem, streams: Streams) -> None:
@@ -59,7 +60,7 @@ class Server:
         self._tickets: set[str] = set()
         self._order: deque[str] = deque()
         self._busy = False  # a receive() is under way, or was cut short
-        self._lock = threading.RLock()  # which a signal handler holds again, to be sent away
+        forks.own_lock(self)  # which a signal handler holds again, to be sent away
         self._last = self.guarantee.horizon if self.guarantee.is_private else None
         pause_if_due(self._public, self._secret, streams.noise, 0)
 
@@ -160,6 +161,8 @@ class Person:
     not depend on the reward; `skip` makes one that says nothing and looks like any other.
     """
 
+    _lock: AbstractContextManager[bool]
+
     def __init__(
         self,
         policy: "LocalPolicy",
@@ -184,7 +187,8 @@ class Person:
         self._open: tuple[Any, Any] | None = None
         self._begun = self._sent = False
         self._busy = False  # a call is under way: a signal handler may not send a message of its own
-        self._lock, self._forks = threading.RLock(), forks.times()
+        self._forks = forks.times()
+        forks.own_lock(self)
 
     def __repr__(self) -> str:
         return f"<Person of {self.policy!r} on {self.problem!r}>"

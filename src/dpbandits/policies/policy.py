@@ -9,6 +9,7 @@ the `multiplier` of its mechanism, and what it delivers for one round is promise
 
 import contextlib
 import functools
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import numpy as np
 from dpbandits import checks
 from dpbandits.engine.streams import Seed, Streams, learner_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
-from dpbandits.mechanisms.exact import LEAST_BUDGET
+from dpbandits.mechanisms.exact import LARGEST_BUDGET, least_budget
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.released import Reading
 from dpbandits.privacy.accounting import grouped
@@ -194,14 +195,28 @@ class Policy(Recipe):
         streams, seeded = Streams.of(seed), seed is not None
         return Learner(self, problem, *self.begin(problem), streams, seeded=seeded, **options)
 
+    def draws_of_one(self, problem: Any) -> float:
+        """How many draws of noise may move with the data of one round, at most.
+
+        Infinitely many unless a policy says better: then its noise cannot be exact.
+        """
+        return math.inf
+
     def refuses_exact_noise(self, problem: Any) -> str:
-        """Why its noise cannot be exact on this problem; empty where it can."""
+        """Why its noise cannot be exact on this problem; empty where it can (`mechanisms/exact.py`)."""
         guarantee = self.guarantee(problem)
         if not guarantee.is_private:
             return "there is no noise to protect anybody"
+        draws = self.for_people(problem).draws_of_one(problem) * (problem.rounds_per_person or 1)
         budget = guarantee.budget
-        size = budget.epsilon if isinstance(budget, PureDP) else budget.to_gaussian().mu
-        return "" if size >= LEAST_BUDGET else f"its grid is too coarse for less than {LEAST_BUDGET:.2g}"
+        pure = isinstance(budget, PureDP)
+        size = budget.size if pure else budget.to_gaussian().mu
+        least = least_budget(draws, pure=pure)
+        if math.isinf(least):
+            return "one round may be in any number of draws"
+        if least <= size <= LARGEST_BUDGET:
+            return ""
+        return f"its grid is for budgets from {least:.2g} to {LARGEST_BUDGET:g} here, not {size:.4g}"
 
     def _draws_exactly(self, problem: Problem, noise: NoiseKind | None, seed: Seed) -> bool:
         if noise is not None:

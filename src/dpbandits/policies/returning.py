@@ -36,6 +36,16 @@ class OncePerBatch(Policy):
         """The batches whose noise is drawn together: 1 where each has its own."""
         return 1
 
+    def draws_of_one(self, problem: Any) -> float:
+        """Those of one batch; where noise is drawn together, also of all later ones in its block."""
+        blocks = self.blocks_used()
+        longest = blocks if isinstance(blocks, int) else max(blocks)
+        return float(self.numbers_of_one(problem) * (1 if isinstance(self.privacy, PureDP) else longest))
+
+    def numbers_of_one(self, problem: Any) -> int:
+        """How many numbers are released of the batches that one round is in."""
+        return 1
+
     def keeps_apart(self) -> bool:
         """Where it pays: not under ε-DP."""
         return not isinstance(self.privacy, PureDP | NonPrivate)

@@ -13,9 +13,11 @@ that play can lead to (`limits`); the counts of rounds in the header must be tho
 in flight must be of actions that there are, and arms in play those that the changes lead to.
 
 **What is not.** The file is not signed. Whoever can write it can put other data in the place of what was
-observed, can choose the generators of a seeded learner, and so know its noise, or give back draws that
-were spent where a policy limits them; whoever can copy it can continue it twice. Keep it where only its
-owner can write.
+observed, can make a learner a seeded one and choose its generators, and so know its noise, or draw in
+floating point what was exact; can change the budget together with all that follows from it, under which
+earlier releases were not made; can give back draws and decisions that were spent, or make people unknown
+from whom enough was learned. Whoever can copy it can continue it twice. Keep it where only its owner can
+write. (`learner.seeded` and `learner.noise` tell what was loaded.)
 """
 
 import io
@@ -132,7 +134,13 @@ def load(path: str | Path) -> Learner:
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise SaveFileError(f"{str(path)!r:.200} cannot be claimed: {error}") from error
     try:
-        return _restored(path, *_read(path, _contents(path, used)))
+        header, arrays = _read(path, _contents(path, used))
+        if header.get("streams") is not None and header.get("seeded") is not True:
+            # Those of a snapshot: the learner that it was made of may be going on with the same noise.
+            raise SaveFileError(
+                f"{path} is a snapshot for a service to restore, not a save to go on from"
+            )
+        return _restored(path, header, arrays)
     except BaseException:
         used.rename(target)
         raise

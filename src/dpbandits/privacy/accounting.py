@@ -6,11 +6,12 @@ what was released before: pure ε adds (Rogers et al. 2016), ρ adds (Feldman & 
 """
 
 import math
-import threading
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
 from dpbandits import checks
-from dpbandits.errors import BudgetExhausted, InvalidInput, NotImplied
+from dpbandits.engine import forks
+from dpbandits.errors import BudgetExhausted, InvalidInput, NotImplied, PrivacyError
 from dpbandits.privacy.budgets import (
     ApproxDP,
     Budget,
@@ -128,39 +129,54 @@ class Odometer:
     """A running total of what has been spent; it reads, it does not stop anything.
 
     Sums are paired up like the digits of a binary counter: a million small costs do not drift. It may be
-    used from several threads.
+    used from several threads; not from a signal handler that came in the middle of `spend`, nor in a
+    forked copy of the process, where the same remainder would be spent again.
     """
 
+    _lock: AbstractContextManager[bool]
+
     def __init__(self) -> None:
-        self._sums: list[Budget | None] = []
-        self._lock = threading.RLock()
+        self._sums: tuple[
+            Budget | None, ...
+        ] = ()  # replaced as a whole: an interrupt leaves the old one
+        self._forks, self._busy = forks.times(), False
+        forks.own_lock(self)
 
     @property
     def spent(self) -> Budget | None:
         """The composition of everything spent so far; None before the first release."""
-        with self._lock:
-            parts = self._parts()
+        parts = _known(self._sums)
         return compose(parts) if parts else None
 
     def spend(self, cost: Budget) -> None:
         """Count one release."""
+        if self._forks != forks.times():
+            raise PrivacyError("this total does not survive a fork: both copies would spend the same")
         with self._lock:
-            after = self._after(cost)
-            if isinstance(after, NonPrivate):
-                self._sums = [after]
-                return
-            for level, held in enumerate(self._sums):
-                if held is None:
-                    self._sums[level] = cost
-                    return
-                self._sums[level], cost = None, compose([held, cost])
-            self._sums.append(cost)
+            if self._busy:
+                raise PrivacyError("something is being spent already, by what was interrupted here")
+            self._busy = True
+            try:
+                self._sums = self._with(cost)
+            finally:
+                self._busy = False
 
-    def _after(self, cost: Budget) -> Budget:
-        return compose([*self._parts(), cost])
+    def _with(self, cost: Budget) -> tuple[Budget | None, ...]:
+        """The sums with one more cost."""
+        after = compose([*_known(self._sums), cost])
+        if isinstance(after, NonPrivate):
+            return (after,)
+        sums = list(self._sums)
+        for level, held in enumerate(sums):
+            if held is None:
+                sums[level] = cost
+                return tuple(sums)
+            sums[level], cost = None, compose([held, cost])
+        return (*sums, cost)
 
-    def _parts(self) -> list[Budget]:
-        return [part for part in self._sums if part is not None]
+
+def _known(sums: tuple[Budget | None, ...]) -> list[Budget]:
+    return [part for part in sums if part is not None]
 
 
 class Filter(Odometer):
@@ -195,8 +211,10 @@ class Filter(Odometer):
     def spend(self, cost: Budget) -> None:
         """Count one release, or refuse it with `BudgetExhausted`."""
         _refuse_other(cost)
+        super().spend(cost)
+
+    def _with(self, cost: Budget) -> tuple[Budget | None, ...]:
         asked = cost.implies(type(self.limit))
-        with self._lock:  # nothing may be spent between the look and the act
-            if self._after(asked).size > self.limit.size * (1.0 + _TIE):
-                raise BudgetExhausted(spent=self.spent, asked=cost, limit=self.limit)
-            super().spend(asked)
+        if compose([*_known(self._sums), asked]).size > self.limit.size * (1.0 + _TIE):
+            raise BudgetExhausted(spent=self.spent, asked=cost, limit=self.limit)
+        return super()._with(asked)

@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # Trees double up to 2^40 leaves and then stay at that size.
 _DOUBLINGS = 41
+MOST_LEVELS = 64  # of any tree: what is declared has at most 10¹⁵ rounds
 
 
 class Tree(NamedTuple):

@@ -201,6 +201,10 @@ class GaussianThompson(Policy):
     def released(self, problem: Arms, public: Any) -> None:
         """None: each decision draws from raw sums what it needs, and no estimate is ever released."""
 
+    def draws_of_one(self, problem: Any) -> float:
+        """A reward is in the mean that every later draw of its arm is around."""
+        return float(problem.horizon or math.inf)
+
     def guarantee(self, problem: Arms) -> Guarantee:
         """√(T/2)-GDP up to a declared horizon T, nothing without one."""
         budget: Budget = NonPrivate()

@@ -25,7 +25,7 @@ from dpbandits.policies.released import Reading, of_tree
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
-from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree
+from dpbandits.sums.binary_tree import MOST_LEVELS, Leaves, Tree, release_leaf, start_tree
 
 
 class Public(NamedTuple):
@@ -134,6 +134,10 @@ class HybridThompson(Policy):
     def released(self, problem: Arms, public: Public) -> Reading:
         """The arms' means."""
         return of_tree("arm", public.tree, not_due(public.tally.closed, public.tally.due))
+
+    def draws_of_one(self, problem: Any) -> float:
+        """A reward is in one node of each level, of at most four sums."""
+        return float(4 * MOST_LEVELS)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -192,6 +192,10 @@ class LocalUCB(LocalPolicy):
         variance = public.plays * (0.5 * public.spread**2 - 0.25)
         return of_sums("arm", public.total, public.plays, variance, laplace=public.kind == LAPLACE)
 
+    def draws_of_one(self, problem: Any) -> float:
+        """Her message is one."""
+        return 1.0
+
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for every message."""
         return Guarantee(

@@ -113,6 +113,10 @@ class ModifiedThompson(Policy):
     def released(self, problem: Arms, public: Any) -> None:
         """None: each decision draws from raw sums what it needs, and no estimate is ever released."""
 
+    def draws_of_one(self, problem: Any) -> float:
+        """A reward is in the mean that every later draw of its arm is around."""
+        return float(problem.horizon or math.inf)
+
     def guarantee(self, problem: Arms) -> Guarantee:
         """μ-GDP as above, stated in the kind of budget that was asked for."""
         self.check(problem)

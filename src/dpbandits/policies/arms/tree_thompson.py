@@ -25,7 +25,7 @@ from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
-from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree, tree_levels
+from dpbandits.sums.binary_tree import MOST_LEVELS, Leaves, Tree, release_leaf, start_tree, tree_levels
 
 # Places in a clock: the phase, closed decisions for each arm at which it ends, arms that have fewer, and
 # the arm whose turn it is (−1: any).
@@ -274,6 +274,10 @@ class TreeThompson(Policy):
         if public.clock[PHASE] != THOMPSON:
             return of_last_batches("arm", public.batches, public.size)
         return of_tree("arm", public.tree, not_due(public.plays, public.due))
+
+    def draws_of_one(self, problem: Any) -> float:
+        """A reward is in one node of each level, of at most four trees."""
+        return float(4 * MOST_LEVELS)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one release of the gap phase or of one tree, for any number of rounds."""

@@ -30,6 +30,7 @@ from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.binary_tree import (
+    MOST_LEVELS,
     Leaves,
     Tree,
     leaves_released,
@@ -219,6 +220,10 @@ class TreeUCB(OncePerBatch):
     def released(self, problem: Arms, public: Public) -> Reading:
         """The arms' means."""
         return of_tree("arm", public.tree, not_due(public.tally.closed, public.tally.due))
+
+    def draws_of_one(self, problem: Any) -> float:
+        """A reward is in one node of each level, of at most two trees."""
+        return float(2 * MOST_LEVELS)
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one tree, for any number of rounds."""

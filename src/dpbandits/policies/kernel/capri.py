@@ -367,6 +367,10 @@ class Capri(OncePerBatch):
             value, half = np.full((2, *value.shape), np.nan)
         return of_values("pair", value, half, bound=problem.max_reward, active=public.active.copy())
 
+    def numbers_of_one(self, problem: Any) -> int:
+        """A number for each feature, of which there are at most as many as pairs."""
+        return len(problem.contexts) * len(problem.actions)
+
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself; with the printed noise, what that really gives."""
         held: Budget = self.privacy

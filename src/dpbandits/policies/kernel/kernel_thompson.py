@@ -252,6 +252,10 @@ class KernelThompson(OncePerBatch):
         shape = public.table.shape
         return of_values("pair", mean.reshape(shape), half.reshape(shape), bound=held.bound)
 
+    def numbers_of_one(self, problem: Any) -> int:
+        """A number for each feature, of which there are at most as many as pairs."""
+        return len(problem.contexts) * len(problem.actions)
+
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself."""
         return promise(self.privacy, self.trust, problem)

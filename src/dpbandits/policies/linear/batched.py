@@ -35,7 +35,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.errors import InvalidInput
-from dpbandits.mechanisms.gram import add_row, pair_widths, unpack_pair
+from dpbandits.mechanisms.gram import add_row, pair_size, pair_widths, unpack_pair
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.returning import OncePerBatch
@@ -269,6 +269,10 @@ class BatchedLinear(OncePerBatch):
     def blocks_used(self) -> tuple[int, ...]:
         """As given, or as usual."""
         return self.blocks or self.usual_blocks
+
+    def numbers_of_one(self, problem: Any) -> int:
+        """All of G and u."""
+        return pair_size(problem.dimension)
 
     def guarantee(self, problem: LinearProblem) -> Guarantee:
         """The budget itself, for any number of rounds."""

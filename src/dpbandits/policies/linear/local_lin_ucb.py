@@ -182,6 +182,10 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
         radius, known = float(public.width[RADIUS]), bool(public.round[0] > 0)
         return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
 
+    def draws_of_one(self, problem: Any) -> float:
+        """All numbers of her message."""
+        return float(pair_size(problem.dimension))
+
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for every message."""
         return Guarantee(

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, known_axes
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
-from dpbandits.mechanisms.gram import add_row, unpack_pair
+from dpbandits.mechanisms.gram import add_row, pair_size, unpack_pair
 from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import REACH
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import (
+    MOST_LEVELS,
     Leaves,
     Tree,
     leaves_released,
@@ -45,6 +46,10 @@ class OncePerLeaf(OncePerBatch):
         if problem.horizon is None:
             return float(rounds)
         return tree_participation(tree_levels(max(problem.horizon - 1, 1)), rounds)
+
+    def draws_of_one(self, problem: LinearContexts) -> float:
+        """All numbers of every node above her leaf."""
+        return float(MOST_LEVELS * pair_size(problem.dimension + 1))
 
     def batch_number(self, public: "TreeState", slot: int) -> int:
         """A leaf is a batch."""

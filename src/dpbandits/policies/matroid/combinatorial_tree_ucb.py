@@ -23,7 +23,7 @@ from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
-from dpbandits.sums.binary_tree import Leaves, Tree, release_leaf, start_tree
+from dpbandits.sums.binary_tree import MOST_LEVELS, Leaves, Tree, release_leaf, start_tree
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -173,6 +173,10 @@ class CombinatorialTreeUCB(MatroidPolicy):
         """The items' means; a reward that is listed as news is not released yet."""
         size, state = public.plays - public.news.listed, problem.matroid.state()
         return of_tree("item", public.tree, size, matroid=state)
+
+    def draws_of_one(self, problem: Any) -> float:
+        """One node of each level for each item of her set."""
+        return float(2 * MOST_LEVELS * problem.items)
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -286,6 +286,10 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
         """Those of the items that are fed, the first of the basis."""
         return tuple(int(item) for item in bare(action)[: public.fed])
 
+    def numbers_of_one(self, problem: Any) -> int:
+        """A sum for each item of her set, at most all."""
+        return int(problem.items)
+
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""
         return self._promise(problem, self.privacy, "none was asked for")

@@ -175,6 +175,10 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
         """Those of the items played."""
         return tuple(int(item) for item in bare(action))
 
+    def numbers_of_one(self, problem: Any) -> int:
+        """A sum for each item of her set, at most all."""
+        return int(problem.items)
+
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget; as printed, that of the first person, whose every reward is released."""
         budget, times = self.privacy, problem.items / problem.rank
