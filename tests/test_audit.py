@@ -175,7 +175,7 @@ def test_a_tree_that_outgrows_its_levels_is_caught_past_the_horizon() -> None:
 
 def test_a_budget_too_large_for_a_number_does_not_pass_for_none() -> None:
     for kind in (dpb.PrivateIMED, dpb.PrivateKLUCB, dpb.AdaptiveUCB, dpb.AdaptiveKLUCB):
-        with pytest.raises(dpb.errors.InvalidInput):
+        with pytest.raises(dpb.errors.BudgetNotAccepted, match="within 1e-12 and 1e\\+12"):
             kind(privacy=dpb.GaussianDP(1e200)).start(dpb.Arms(2))
 
 

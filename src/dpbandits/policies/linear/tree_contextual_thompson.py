@@ -39,7 +39,7 @@ class TreeContextualThompson(TreeContextual):
 
     >>> import dpbandits as dpb
     >>> policy = dpb.TreeContextualThompson(privacy=dpb.PureDP(1.0))
-    >>> print(policy.guarantee(dpb.LinearContexts(5)).budget)
+    >>> print(policy.guarantee(dpb.LinearContexts(5, horizon=1000)).budget)
     1-DP
     """
 

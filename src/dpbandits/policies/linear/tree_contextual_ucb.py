@@ -143,7 +143,7 @@ class TreeContextualUCB(TreeContextual):
 
     >>> import dpbandits as dpb
     >>> policy = dpb.TreeContextualUCB(privacy=dpb.PureDP(1.0))
-    >>> print(policy.guarantee(dpb.LinearContexts(5)).budget)
+    >>> print(policy.guarantee(dpb.LinearContexts(5, horizon=1000)).budget)
     1-DP
     """
 
