@@ -281,7 +281,7 @@ def exact_noise() -> list[dict[str, object]]:
             (features,),
             5_000,
         ),
-        (dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), dpb.Arms(5, horizon=10**9), (), 1_000),
+        (dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), dpb.Arms(5, horizon=10**6), (), 1_000),
     ]
     for policy, problem, offered, rounds in cases:
         exact = policy.start(problem)
