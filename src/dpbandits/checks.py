@@ -54,6 +54,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
+def kind_of(value: object) -> str:
+    """What sort of thing it is. Not what it holds: data of people must not reach logs by an error."""
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ + (f" of shape {shape}" if type(shape) is tuple else "")
+
+
 def array(what: str, value: Any) -> NDArray[np.float64]:
     """The value as a fresh array of real numbers; `what` says what was expected.
 
@@ -65,7 +71,7 @@ def array(what: str, value: Any) -> NDArray[np.float64]:
     except Exception:  # rows of different lengths, or whatever the object's own conversion raises
         found = None
     if found is None or found.dtype.kind not in "biuf":
-        raise InvalidInput(f"expected {what}, got {shown(value)}")
+        raise InvalidInput(f"expected {what}, got {kind_of(value)}")
     with np.errstate(over="ignore"):  # of longer numbers
         return np.array(found, dtype=np.float64, order="C")
 
@@ -103,6 +109,8 @@ def reward(value: object) -> float:
             value = math.nan
         elif isinstance(value, bool | np.bool_ | np.ndarray) and np.ndim(value) == 0:
             value = float(array("reward to be a number", value))
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise InvalidInput(f"expected reward to be a number, got {kind_of(value)}")
         value = number("reward", value)
     if math.isnan(value):
         raise InvalidInput("expected reward to be a number, got nan; use skip() for a missing one")

@@ -22,6 +22,8 @@ Each carries one sentence a user can act on. Nothing is changed by a call that r
 `UnusableFeatures` is a warning: the round took place, without them.
 """
 
+import warnings
+
 
 class DPBanditsError(Exception):
     """Base of every error of this package."""
@@ -37,6 +39,10 @@ class UnusableFeatures(UserWarning):
     If she were refused instead, every round after hers would move up by one, and with it what is
     released when: that would give her away. The warning is for whoever serves her, not to be published.
     """
+
+
+# Every time, unless the application says otherwise: Python would show it once for a line of code.
+warnings.filterwarnings("always", category=UnusableFeatures, append=True)
 
 
 class UnknownName(InvalidInput):

@@ -5,6 +5,8 @@ from typing import Any
 
 from dpbandits.audit.battery import Check, Control
 from dpbandits.audit.sampling import CHOICES, PUBLIC, Sampled
+from dpbandits.policies import Policy
+from dpbandits.version import __version__
 
 _HEAD = (
     "| policy | claim | shown | share | by choices alone | runs | error rate | form |\n"
@@ -21,6 +23,11 @@ half the error rate. In the joint and local models the replaced person's own cho
 
 **What it means.** A bound above the claim refutes it, wrongly with at most the error rate. A bound below
 it is no proof of privacy; the share of the claim shown says how sharp the test was.
+
+**Forms.** `simulated`: the compiled loop, on generators that go on from run to run and floating-point
+noise; hundreds of thousands of runs. `plain`, `compiled`, `reloaded` (saved and loaded halfway), `local`
+(people and a server): learners, each on generators of its own; fewer runs. Exact noise is replayed, and
+its samplers are tested by themselves.
 
 **What cannot be seen.** Streams that were not tried, events rarer than about one in a tenth of the runs'
 number, the last bits of numbers, timing, logs and save files; and, in simulated runs, how generators are
@@ -46,12 +53,14 @@ logs, and anything outside the learner.
 
 
 def replay_report(
-    title: str, guarantee: object, found: Sequence[Check], caught: Sequence[Control]
+    title: str, policy: Policy, guarantee: object, found: Sequence[Check], caught: Sequence[Control]
 ) -> str:
     """A page about the replays of a policy and the controls."""
-    lines = [
-        f"# Audit of {title}\n\nClaimed: {guarantee}\n\n| check | passed | found |\n|---|---|---|\n"
-    ]
+    kept = all(one.passed for one in found) and all(one.caught for one in caught)
+    verdict = f"**{'Passed' if kept else 'FAILED'}**, by dpbandits {__version__}"
+    verdict += "." if caught else "; no policies that are wrong on purpose were run beside it."
+    lines = [f"# Audit of {title}\n\n{verdict}\n\nRecipe: `{policy!r}`\n\nClaimed: {guarantee}\n\n"]
+    lines.append("| check | passed | found |\n|---|---|---|\n")
     lines += [f"| {one.title} | {'yes' if one.passed else 'NO'} | {one.said} |\n" for one in found]
     if caught:
         lines.append(

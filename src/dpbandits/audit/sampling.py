@@ -99,7 +99,9 @@ class Sampled:
 
     def __str__(self) -> str:
         unit, size = self.claim.unit, self.claim.size
-        verdict = "nothing against the claim" if self.kept else "NOT PRIVATE"
+        # Where little is shown, little was tested.
+        sharp = "nothing against the claim" if self.share >= 0.5 else "inconclusive"
+        verdict = sharp if self.kept else "NOT PRIVATE"
         return (
             f"{verdict}: {unit} ≥ {self.bound:.4g} shown of {size:.4g} ({self.share:.0%}), "
             f"{self.runs:,} runs {self.form}, error rate {self.error:g}"

@@ -84,7 +84,7 @@ def _audit_by_replay(
             progress.advance(task)
     kept = all(one.passed for one in found) and all(one.caught for one in caught)
     if page is not None:
-        page.write_text(replay_report(name, guarantee, found, caught))
+        page.write_text(replay_report(name, subject, guarantee, found, caught))
     if as_json:
         print_json(
             {

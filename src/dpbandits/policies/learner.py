@@ -95,7 +95,8 @@ class Learner:
         self._last = self._guarantee.horizon if self._guarantee.is_private else None
 
     def __repr__(self) -> str:
-        return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds>"
+        noise = f"{self.noise} noise{' from a seed' if self._seeded else ''}"
+        return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds, {noise}>"
 
     def __copy__(self) -> NoReturn:
         raise PrivacyError(
@@ -399,7 +400,10 @@ class Learner:
             return snapshot(self)
 
     def renew(self) -> None:
-        """Go on with fresh generators from the operating system. Not for users: see `snapshot`."""
+        """Go on with fresh generators from the operating system.
+
+        What was drawn before no longer follows from what is in memory then.
+        """
         with self._lock, self._call("renew"):
             self._seeded = False
             self.use(Streams.of(None))

@@ -129,10 +129,10 @@ class KernelContexts(Problem):
             raise InvalidInput(f"select() takes the number of a context, 0 to {len(self.contexts) - 1}")
         value = offered[0]
         if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer):
-            raise InvalidInput(f"expected the context to be a whole number, got {checks.shown(value)}")
+            raise InvalidInput(f"expected the context to be a whole number, got {checks.kind_of(value)}")
         if not 0 <= value < len(self.contexts):
             raise InvalidInput(
-                f"expected the context to be 0 to {len(self.contexts) - 1}, got {checks.shown(value)}"
+                f"expected the context to be 0 to {len(self.contexts) - 1}, got another number"
             )
         return int(value)
 

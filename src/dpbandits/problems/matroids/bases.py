@@ -100,7 +100,7 @@ class MatroidBases(Problem):
         rewards = checks.array("a list of rewards", value)
         if rewards.ndim != 1:
             raise InvalidInput(
-                f"expected a list of rewards, one for each item chosen, got {checks.shown(value)}"
+                f"expected a list of rewards, one for each item chosen, got {checks.kind_of(value)}"
             )
         if np.isnan(rewards).any():
             raise InvalidInput(
