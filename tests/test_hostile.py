@@ -21,6 +21,7 @@ import dpbandits as dpb
 from dpbandits.environments import DayAndNight, Environment, LogNormal
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import policy_kinds
+from dpbandits.policies.learner import offered_context
 from dpbandits.recipes import Recipe
 from dpbandits.testing.driving import alike, arguments, state_bytes
 from dpbandits.testing.examples import example_budget
@@ -344,7 +345,7 @@ def test_problems(made: Any) -> None:
 @examples(200)
 def test_contexts_and_rewards(kind: Any, values: list[Any]) -> None:
     problem = kind(**PROBLEMS[kind])
-    attempt(problem.context, *values)
+    attempt(offered_context, problem, tuple(values))
     for value in values:
         attempt(problem.reward, value)
         attempt(dpb.disjoint_features, value, 2)

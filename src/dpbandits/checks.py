@@ -56,8 +56,8 @@ def shown(value: object) -> str:
 
 def kind_of(value: object) -> str:
     """What sort of thing it is. Not what it holds: data of people must not reach logs by an error."""
-    shape = getattr(value, "shape", None)
-    return type(value).__name__ + (f" of shape {shape}" if type(shape) is tuple else "")
+    shape = value.shape if isinstance(value, np.ndarray) else None
+    return type(value).__name__ + ("" if shape is None else f" of shape {shape}")
 
 
 def array(what: str, value: Any) -> NDArray[np.float64]:

@@ -69,7 +69,7 @@ def save(learner: Learner, path: str | Path) -> Path:
             raise SaveFileError(f"a file called {path.name} could not be loaded: {_USED} says it was")
         return _written(learner, path)
     except (OSError, TypeError, ValueError) as error:
-        raise SaveFileError(f"the learner cannot be saved to {str(path)!r:.200}: {error}") from error
+        raise SaveFileError(f"the learner cannot be saved to {_shown(path)}: {error}") from error
 
 
 def _written(learner: Learner, path: Path) -> Path:
@@ -132,7 +132,7 @@ def load(path: str | Path) -> Learner:
             raise SaveFileError(f"there is no save file at {path}")
         target.rename(used)  # claimed before it is read: of two processes, one finds nothing
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise SaveFileError(f"{str(path)!r:.200} cannot be claimed: {error}") from error
+        raise SaveFileError(f"{_shown(path)} cannot be claimed: {error}") from error
     try:
         header, arrays = _read(path, _contents(path, used))
         if header.get("streams") is not None and header.get("seeded") is not True:
@@ -144,6 +144,11 @@ def load(path: str | Path) -> Learner:
     except BaseException:
         used.rename(target)
         raise
+
+
+def _shown(path: Any) -> str:
+    """A path in an error, whatever was given for one."""
+    return checks.shown(str(path) if isinstance(path, str | Path) else path)
 
 
 def _contents(path: Path, used: Path) -> bytes:
