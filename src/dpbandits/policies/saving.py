@@ -127,9 +127,11 @@ def load(path: str | Path) -> Learner:
         target = path.resolve()
         used = target.with_name(target.name + _USED)
         if target.suffix == _USED or (used.exists() and not target.exists()):
-            raise SaveFileError(f"{path} was continued already; doing so twice would reuse its noise")
+            raise SaveFileError(
+                f"{_shown(path)} was continued already; doing so twice would reuse its noise"
+            )
         if not target.is_file():
-            raise SaveFileError(f"there is no save file at {path}")
+            raise SaveFileError(f"there is no save file at {_shown(path)}")
         target.rename(used)  # claimed before it is read: of two processes, one finds nothing
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise SaveFileError(f"{_shown(path)} cannot be claimed: {error}") from error
@@ -138,7 +140,7 @@ def load(path: str | Path) -> Learner:
         if header.get("streams") is not None and header.get("seeded") is not True:
             # Those of a snapshot: the learner that it was made of may be going on with the same noise.
             raise SaveFileError(
-                f"{path} is a snapshot for a service to restore, not a save to go on from"
+                f"{_shown(path)} is a snapshot for a service to restore, not a save to go on from"
             )
         return _restored(path, header, arrays)
     except BaseException:
@@ -148,16 +150,17 @@ def load(path: str | Path) -> Learner:
 
 def _shown(path: Any) -> str:
     """A path in an error, whatever was given for one."""
-    return checks.shown(str(path) if isinstance(path, str | Path) else path)
+    plain = isinstance(path, str | Path) and str(path).isprintable() and 0 < len(str(path)) <= 200
+    return str(path) if plain else checks.shown(path)
 
 
 def _contents(path: Path, used: Path) -> bytes:
     try:
         if used.stat().st_nlink > 1:
-            raise SaveFileError(f"{path} has a hard link, by which it could be continued again")
+            raise SaveFileError(f"{_shown(path)} has a hard link, by which it could be continued again")
         return used.read_bytes()
     except OSError as error:
-        raise SaveFileError(f"{path} cannot be read: {error}") from error
+        raise SaveFileError(f"{_shown(path)} cannot be read: {error}") from error
 
 
 def _archive(learner: Learner, *, streams: bool) -> bytes:
@@ -241,13 +244,15 @@ def _reopen(
 def _restored(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
     if header["format"] != FORMAT:
         raise SaveFileError(
-            f"{path} was written by dpbandits {header.get('version')} in format {header['format']}; "
-            f"this is {__version__}, which reads format {FORMAT}"
+            f"{_shown(path)} was written by dpbandits {header.get('version')} in format "
+            f"{header['format']}; this is {__version__}, which reads format {FORMAT}"
         )
     try:
         return _learner(header, arrays)
     except Exception as error:  # whatever a recipe or a state that was tampered with runs into
-        raise SaveFileError(f"{path} is not a learner this version can continue: {error}") from error
+        raise SaveFileError(
+            f"{_shown(path)} is not a learner this version can continue: {error}"
+        ) from error
 
 
 def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
@@ -417,7 +422,7 @@ def _read(path: str | Path, data: bytes) -> tuple[dict[str, Any], dict[str, Any]
         if not isinstance(header["format"], int):
             raise ValueError("no format number")
     except Exception as error:  # whatever readers of zip, NumPy's format and JSON run into
-        raise SaveFileError(f"{path} is damaged or not a saved learner of dpbandits") from error
+        raise SaveFileError(f"{_shown(path)} is damaged or not a saved learner of dpbandits") from error
     return header, arrays
 
 
