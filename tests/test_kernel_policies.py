@@ -16,11 +16,12 @@ import dpbandits as dpb
 from dpbandits.audit import replay, report_cost
 from dpbandits.audit.broken_kernels import BROKEN_KERNELS, RealisedDesign, SupportOnly
 from dpbandits.audit.recording import ForcedNoise, RecordingNoise, Steer
-from dpbandits.audit.replay import draws_cost, limit_of
+from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel import capri, local_capri, posterior, projection
+from dpbandits.privacy.calibration import limit_of
 from test_kernels import GRID, KERNELS, dense
 
 BUDGET = dpb.ApproxDP(1.0, 1e-5)

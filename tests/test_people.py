@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dpbandits as dpb
 from dpbandits.audit.recording import ForcedNoise, Mismatch, RecordingExplore, RecordingNoise, Steer
-from dpbandits.audit.replay import draws_cost, limit_of
+from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import is_local, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput, NotImplied
 from dpbandits.policies import Policy, policy_kinds
@@ -26,7 +26,7 @@ from dpbandits.policies.arms.gaussian_thompson import draws_multiplier
 from dpbandits.policies.people import People
 from dpbandits.privacy.accounting import grouped
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate, PureDP, RenyiDP
-from dpbandits.privacy.calibration import reduced
+from dpbandits.privacy.calibration import limit_of, reduced
 from dpbandits.privacy.guarantees import Guarantee, Returning, Trust, Unit
 from dpbandits.problems import Problem
 from dpbandits.sums.batches import (

@@ -13,11 +13,12 @@ from scipy.stats import chi2, ks_2samp, kstest
 from dpbandits import ApproxDP, Arms, GaussianDP, Guarantee, Policy, PureDP, Trust, Unit
 from dpbandits.audit import replay
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
-from dpbandits.audit.replay import draws_cost, limit_of
+from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import Chance, Noise, known_axes
 from dpbandits.errors import BudgetNotAccepted
 from dpbandits.mechanisms.gram import add_square, triangle_size, unpack
 from dpbandits.mechanisms.wishart import draw_wishart, matrix_size, wishart_dof, wishart_levels
+from dpbandits.privacy.calibration import limit_of
 from dpbandits.problems.arms import centred
 
 BUDGET = ApproxDP(1.0, 0.1)

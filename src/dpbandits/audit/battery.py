@@ -8,7 +8,6 @@ drawn at random, budgets others, dimensions more; and what was recorded must be 
 
 import contextlib
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,10 +17,10 @@ from numba.core.errors import NumbaError
 
 from dpbandits.audit.recording import RecordingNoise, Steer
 from dpbandits.audit.replay import Replay, replay
-from dpbandits.audit.watching import ReadRounds
-from dpbandits.engine import Streams, arguments, bare, state_bytes
-from dpbandits.errors import DPBanditsError, UnusableFeatures
-from dpbandits.policies import Learner, Policy
+from dpbandits.audit.watching import ReadRounds, serve
+from dpbandits.engine import Streams, state_bytes
+from dpbandits.errors import DPBanditsError
+from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpbandits.problems import Arms, Problem
 
@@ -172,7 +171,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
         recorded.lend(recorded._rounds, noise, recorded._explore)
         for index in order:
             for learner in learners.values():
-                _serve(learner, *people[index])
+                serve(learner, people[index])
             states = {n: state_bytes(one._public, one._secret) for n, one in learners.items()}
             for which, state in states.items():
                 if state != states["plain"]:
@@ -183,19 +182,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
 def _compiles(policy: Policy, problem: Problem, person: Any) -> bool:
     """Whether it can run compiled at all: a policy in plain Python alone need not."""
     try:
-        _serve(policy.rehearse(problem, compiled=True, seed=0), *person)
+        serve(policy.rehearse(problem, compiled=True, seed=0), person)
     except NumbaError:
         return False
     return True
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _serve(learner: Learner, context: Any, reward: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnusableFeatures)
-        ticket = learner.decide(*arguments(context))
-    values = np.ravel(bare(reward))[: np.size(ticket.action)]
-    if np.isnan(values).any():
-        learner.skip(ticket)
-    else:
-        learner.update(ticket, values if np.ndim(ticket.action) else float(values[0]))

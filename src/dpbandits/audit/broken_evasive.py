@@ -11,7 +11,7 @@ from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
 from dpbandits.policies.policy import Policy
-from dpbandits.privacy.budgets import PureDP
+from dpbandits.privacy.calibration import limit_of
 from dpbandits.problems import Arms
 from dpbandits.sums.batches import Buffers
 
@@ -92,10 +92,8 @@ class LeaksAtSmallBudgets(Evasive):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """The noise of twice the budget."""
-        budget = self.privacy
-        size = budget.epsilon if isinstance(budget, PureDP) else budget.to_gaussian().mu
         public, secret = super().begin(problem)
-        if size < 0.1:
+        if limit_of(self.privacy) < 0.1:
             batches = public.batches
             public = public._replace(batches=batches._replace(scale=batches.scale / 2.0))
         return public, secret

@@ -19,7 +19,6 @@ as usual, and also pushed to where they cost most, because a guarantee holds for
 
 import copy
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -35,15 +34,16 @@ from dpbandits.audit.recording import (
     RecordingNoise,
     Steer,
 )
-from dpbandits.audit.watching import WatchedRounds, bits
-from dpbandits.engine import arguments, bare, state_bytes
-from dpbandits.errors import AuditError, UnusableFeatures
+from dpbandits.audit.watching import WatchedRounds, bits, serve
+from dpbandits.engine import state_bytes
+from dpbandits.errors import AuditError
 from dpbandits.mechanisms.gram import unpack
 from dpbandits.mechanisms.wishart import matrix_size, wishart_levels
 from dpbandits.policies import Learner, Policy
 from dpbandits.policies.saving import restore
 from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import ApproxDP, Budget, PureDP
+from dpbandits.privacy.calibration import limit_of
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import Problem
 
@@ -211,11 +211,6 @@ def replay(
     return result(cost, tried, worst)
 
 
-def limit_of(budget: Budget) -> float:
-    """What a cost is held against: ε of a pure budget, μ of the others."""
-    return budget.epsilon if isinstance(budget, PureDP) else budget.to_gaussian().mu
-
-
 def _streams(
     people: Sequence[Person], length: int, seed: int, thorough: bool
 ) -> Iterator[tuple[str, list[Person]]]:
@@ -329,7 +324,6 @@ def _force(
     return moved
 
 
-@np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
 def _play_round(
     learner: Learner,
     rounds: WatchedRounds,
@@ -340,24 +334,15 @@ def _play_round(
     setting: _Setting,
 ) -> tuple[WatchedRounds, _Played]:
     """One decision in plain Python, with exploration seeded by its number, and all that it closes."""
-    context, reward = copy.deepcopy(person)  # a policy may write into her features
     explore, rounds.seen = RecordingExplore(seed, 2, index), []
     learner.lend(rounds, noise, explore)
     if index == setting.reload:
         rounds = setting.machine.over(restore(learner.snapshot())._rounds)
         learner.lend(rounds, noise, explore)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnusableFeatures)  # some people have no features at all
-        ticket = learner.decide(
-            *arguments(context), now=setting.times[index], person=setting.names[index]
-        )
-    reward = np.ravel(bare(reward))[: np.size(ticket.action)]
-    if np.isnan(reward).any():
-        learner.skip(ticket)
-    else:
-        learner.update(ticket, reward if np.ndim(ticket.action) else float(reward[0]))
+    hers = copy.deepcopy(person)  # a policy may write into her features
+    action = serve(learner, hers, now=setting.times[index], person=setting.names[index])
     seen = rounds.seen + state_bytes(rounds.public)
-    return rounds, (noise.draws, explore.calls, seen, np.copy(ticket.action))
+    return rounds, (noise.draws, explore.calls, seen, np.copy(action))
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -1,12 +1,14 @@
 """The rounds of a learner as the audit drives them: everything that can be seen is written down."""
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
 
-from dpbandits.engine import is_local, state_bytes, steps_of
-from dpbandits.policies import Policy
+from dpbandits.engine import arguments, bare, is_local, state_bytes, steps_of
+from dpbandits.errors import UnusableFeatures
+from dpbandits.policies import Learner, Policy
 from dpbandits.policies.people import People
 from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.problems import Problem
@@ -71,6 +73,21 @@ class ReadRounds(WatchedRounds):
         reading = self.policy.released(self.problem, self.public)
         self.seen += [] if reading is None else state_bytes(vars(reading).values())
         return message
+
+
+@np.errstate(over="ignore", invalid="ignore")  # some people have infinite features
+def serve(learner: Learner, hers: tuple[Any, Any], **options: Any) -> Any:
+    """A decision for somebody, answered at once, or skipped where her reward is missing; the action."""
+    context, reward = hers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusableFeatures)  # some have no features at all
+        ticket = learner.decide(*arguments(context), **options)
+    values = np.ravel(bare(reward))[: np.size(ticket.action)]
+    if np.isnan(values).any():
+        learner.skip(ticket)
+    else:
+        learner.update(ticket, values if np.ndim(ticket.action) else float(values[0]))
+    return ticket.action
 
 
 def bits(value: Any) -> tuple[bytes, bytes]:

@@ -77,6 +77,7 @@ def least_budget(draws: float, *, pure: bool) -> float:
     return (draws if pure else math.sqrt(draws)) * 2.0**-14
 
 
+@register_jitable(forceinline=True)
 def grid(scale: float) -> float:
     """The step g of the grid on which draws of a scale lie."""
     return scale * _MARGIN / _UNITS
@@ -133,7 +134,7 @@ def _laplace(generator: Any, loc: float, scale: float) -> float:
 @register_jitable
 def place(loc: float, scale: float, drawn: int) -> float:
     """(k + Z)·g."""
-    step = scale * _MARGIN / _UNITS
+    step = grid(scale)
     units = min(max(loc / step, -_FURTHEST), _FURTHEST)
     return float(int(np.rint(units)) + drawn) * step
 

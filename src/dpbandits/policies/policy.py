@@ -25,7 +25,7 @@ from dpbandits.policies.learner import Learner
 from dpbandits.policies.released import Reading
 from dpbandits.privacy.accounting import grouped
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
-from dpbandits.privacy.calibration import reduced
+from dpbandits.privacy.calibration import limit_of, reduced
 from dpbandits.privacy.guarantees import Guarantee, Returning
 from dpbandits.problems import Arms, Problem
 from dpbandits.recipes import Recipe
@@ -208,10 +208,8 @@ class Policy(Recipe):
         if not guarantee.is_private:
             return "there is no noise to protect anybody"
         draws = self.for_people(problem).draws_of_one(problem) * (problem.rounds_per_person or 1)
-        budget = guarantee.budget
-        pure = isinstance(budget, PureDP)
-        size = budget.size if pure else budget.to_gaussian().mu
-        least = least_budget(draws, pure=pure)
+        size = limit_of(guarantee.budget)
+        least = least_budget(draws, pure=isinstance(guarantee.budget, PureDP))
         if math.isinf(least):
             return "one round may be in any number of draws"
         if least <= size <= LARGEST_BUDGET:

@@ -286,7 +286,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
         checks.integer(least=0, **{name: header[name]})
         setattr(rounds, name, header[name])
     rounds.now = checks.number("now", header["now"])
-    if not math.isfinite(rounds.now) or (flight.began > rounds.now).any():
+    if not math.isfinite(rounds.now) or not (flight.began <= rounds.now).all():
         raise ValueError("its times do not agree")
     persons = _persons(rounds.people, answered.size, arrays)
     rounds.open.extend(_reopen(problem, flight, answered, persons, rounds.decided - answered.size))
@@ -309,7 +309,7 @@ def _listed(state: Any) -> Any:
     """A generator's state as JSON has it."""
     if isinstance(state, dict):
         return {name: _listed(value) for name, value in state.items()}
-    return {"array": state.tolist(), "of": state.dtype.str} if isinstance(state, np.ndarray) else state
+    return state.tolist() if isinstance(state, np.ndarray) else state
 
 
 def _unlisted(state: Any, like: Any) -> Any:
@@ -319,7 +319,7 @@ def _unlisted(state: Any, like: Any) -> Any:
             raise ValueError("its generators are not those of this version")
         return {name: _unlisted(state[name], like[name]) for name in like}
     if isinstance(like, np.ndarray):
-        found = np.array(state["array"], like.dtype)
+        found = np.array(state, like.dtype)
         if found.shape != like.shape:
             raise ValueError("its generators are not those of this version")
         return found

@@ -73,6 +73,11 @@ def reduced(budget: Budget, times: float) -> Budget:
     return GaussianDP(budget.to_gaussian().mu / times)
 
 
+def limit_of(budget: Budget) -> float:
+    """What the cost of noise is held against: ε of a pure budget, the μ that suffices for the others."""
+    return budget.epsilon if isinstance(budget, PureDP) else budget.to_gaussian().mu
+
+
 def gaussian_release(sensitivity: float, scale: float) -> GaussianDP:
     """The exact budget of one Gaussian release: (Δ/σ)-GDP."""
     checks.positive(sensitivity=sensitivity, scale=scale)

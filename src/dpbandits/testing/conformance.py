@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from dpbandits.audit import replay, report_cost
-from dpbandits.audit.replay import limit_of
 from dpbandits.audit.watching import ReadRounds
 from dpbandits.engine import arguments, bare, leaves
 from dpbandits.engine.streams import Streams, run_seed
@@ -33,6 +32,7 @@ from dpbandits.errors import (
 )
 from dpbandits.policies import Learner, LocalPolicy, Policy, load
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.calibration import limit_of
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
 from dpbandits.testing.driving import (
