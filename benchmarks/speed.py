@@ -44,14 +44,14 @@ def best_of(*actions: Callable[[], object]) -> list[float]:
 def generic_loop() -> list[dict[str, object]]:
     """The generic loop, with world and bookkeeping, against loops written for one case alone."""
     one = dpb.PureDP(1.0)
-    thompson = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
-    tree = dpb.TreeUCB(privacy=dpb.PureDP(4.887))
+    thompson = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
+    tree = dpb.arms.TreeUCB(privacy=dpb.PureDP(4.887))
     scales = thompson.scales(dpb.Arms(5, horizon=ROUNDS))
     cases: list[tuple[dpb.Policy, Callable[..., float], tuple[float, ...], str]] = [
         (thompson, modified_thompson, scales, "≤ 1.5"),
-        (dpb.LazyUCB(privacy=one), lazy_ucb, (1.0,), "≤ 2"),
+        (dpb.arms.LazyUCB(privacy=one), lazy_ucb, (1.0,), "≤ 2"),
         (tree, tree_ucb, (4.887, tree.bonus(dpb.Arms(5, horizon=ROUNDS))), "≤ 2"),
-        (dpb.PrivateIMED(privacy=one), batched_imed, (1.0,), "≤ 2"),
+        (dpb.arms.PrivateIMED(privacy=one), batched_imed, (1.0,), "≤ 2"),
         (dpb.NoiseAwareIMED(privacy=one), batched_imed, (1.0,), "≤ 2"),
     ]
     return [_against_hand_written(*case) for case in cases]
@@ -60,7 +60,7 @@ def generic_loop() -> list[dict[str, object]]:
 def _against_hand_written(
     policy: dpb.Policy, reference: Callable[..., float], options: tuple[float, ...], goal: str
 ) -> dict[str, object]:
-    environment, means = dpb.BernoulliArms(MEANS), np.array(MEANS)
+    environment, means = dpb.worlds.BernoulliArms(MEANS), np.array(MEANS)
     grid, seed = np.array([ROUNDS]), run_seed(0, 0)
 
     def by_hand() -> float:
@@ -89,16 +89,16 @@ def matroid_loop() -> list[dict[str, object]]:
     rng, two = np.random.default_rng(3), dpb.PureDP(2.0)
     genres = (rng.random((100, 17)) < 0.15).astype(int)
     genres[:17] = np.eye(17, dtype=int)
-    films = dpb.LinearMatroid(tuple(map(tuple, genres[genres.any(axis=1)])))
+    films = dpb.matroids.LinearMatroid(tuple(map(tuple, genres[genres.any(axis=1)])))
     worlds = {
         "L = 7, K = 3": TABLE_2,
-        "L = 100, K = 17": dpb.MatroidArms(films, tuple(rng.uniform(0.1, 0.6, films.size))),
+        "L = 100, K = 17": dpb.worlds.MatroidArms(films, tuple(rng.uniform(0.1, 0.6, films.size))),
     }
     goals = {"L = 7, K = 3": "< 60 ns, ≤ 1.7", "L = 100, K = 17": "< 400 ns, ≤ 1.7"}
     rows = []
     for name, world in worlds.items():
         problem = world.problem(ROUNDS)
-        focused, ucb = dpb.FocusedMatroidUCB(privacy=two), dpb.PrivateMatroidUCB(privacy=two)
+        focused, ucb = dpb.FocusedMatroidUCB(privacy=two), dpb.matroids.PrivateMatroidUCB(privacy=two)
         options = (*focused.schedule(problem), two.epsilon)
         for policy, reference, given in (
             (focused, focused_matroid_ucb, options),
@@ -110,7 +110,7 @@ def matroid_loop() -> list[dict[str, object]]:
 
 def _matroid_row(
     policy: dpb.Policy,
-    world: dpb.MatroidArms,
+    world: dpb.worlds.MatroidArms,
     reference: Callable[..., float],
     options: tuple[float, ...],
     name: str,
@@ -147,8 +147,8 @@ def _matroid_row(
 
 def linear_loop() -> list[dict[str, object]]:
     """Shariff & Sheffet's experiment: d = 5, K = 25, a fresh decision set each round."""
-    policy = dpb.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), calibration="paper")
-    environment, grid, seed = dpb.SphereContexts(), np.array([ROUNDS]), run_seed(0, 0)
+    policy = dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), calibration="paper")
+    environment, grid, seed = dpb.worlds.SphereContexts(), np.array([ROUNDS]), run_seed(0, 0)
     public, _ = policy.begin(environment.problem(ROUNDS))
     levels, scale = public.tree.prefix.shape[1], float(public.tree.inner[0])
     options = (levels, scale, *(float(x) for x in public.regularizers[0]), float(public.settings[2]))
@@ -210,7 +210,7 @@ def kernels() -> list[dict[str, object]]:
     """Kernel Thompson sampling with its pauses, against the same written for this case alone."""
     rows, policy = [], dpb.KernelThompson(privacy=dpb.ApproxDP(1.0, 1e-5))
     for name in ("squared-exponential", "matern"):
-        world, seed, grid = dpb.KernelWorld.standard(name), run_seed(0, 0), np.array([ROUNDS])
+        world, seed, grid = dpb.worlds.KernelWorld.standard(name), run_seed(0, 0), np.array([ROUNDS])
         features, means = world.problem(None).features(), world.means()
         scale, first = policy._scale(world.problem(None), features), policy.schedule()
 
@@ -219,7 +219,9 @@ def kernels() -> list[dict[str, object]]:
         ) -> float:
             return kernel_thompson(means, rows, scale, first, ROUNDS, *Streams.of(run_seed(0, 0)))
 
-        def generic(world: dpb.KernelWorld = world, seed: object = seed, grid: object = grid) -> float:
+        def generic(
+            world: dpb.worlds.KernelWorld = world, seed: object = seed, grid: object = grid
+        ) -> float:
             played = play(policy, world, grid, seed)
             assert played is not None
             return float(played.curves[-1, 0])
@@ -249,7 +251,7 @@ def learner() -> list[dict[str, object]]:
             floor.normal(0.5, 1.0)
 
     for compiled in (False, True):
-        policy = dpb.GaussianThompson()
+        policy = dpb.arms.GaussianThompson()
         it = policy.start(dpb.Arms(5), seed=1, compiled=compiled)
 
         def decide(it: dpb.Learner = it) -> None:
@@ -281,7 +283,7 @@ def exact_noise() -> list[dict[str, object]]:
             (features,),
             5_000,
         ),
-        (dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), dpb.Arms(5, horizon=10**6), (), 1_000),
+        (dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), dpb.Arms(5, horizon=10**6), (), 1_000),
     ]
     for policy, problem, offered, rounds in cases:
         exact = policy.start(problem)

@@ -6,17 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits import (
-    Arms,
-    Budget,
-    GaussianDP,
-    GaussianThompson,
-    LocalUCB,
-    NonPrivate,
-    Policy,
-    RandomizedLinUCB,
-)
+from dpbandits import Arms, Budget, GaussianDP, NonPrivate, Policy, RandomizedLinUCB
+from dpbandits.arms import GaussianThompson
 from dpbandits.engine import Chance, Noise
+from dpbandits.local import LocalUCB
 from dpbandits.policies.arms import local_ucb
 from dpbandits.policies.linear import batched, randomized_lin_ucb
 from dpbandits.policies.released import Reading, of_sums

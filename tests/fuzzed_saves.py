@@ -16,11 +16,11 @@ from test_tampered_saves import closed, saved, started
 CASES = 100  # for each policy
 ROUNDS = 50
 PLAYED: list[Policy] = [
-    dpb.TreeLinUCB(privacy=dpb.GaussianDP(1.0)),
-    dpb.BatchedLinUCB(privacy=dpb.GaussianDP(1.0)).small(),
+    dpb.linear.TreeLinUCB(privacy=dpb.GaussianDP(1.0)),
+    dpb.linear.BatchedLinUCB(privacy=dpb.GaussianDP(1.0)).small(),
     dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)).small(),
     dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0)).small(),
-    dpb.TreeUCB(privacy=dpb.PureDP(1.0)),
+    dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0)),
 ]
 NUMBERS = (0, 1, -1, 2, 5, 63, 2**20, 2**31, 2**53, 2**62, -(2**62))
 

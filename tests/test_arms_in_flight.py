@@ -104,7 +104,7 @@ def test_what_is_in_flight_is_counted_in_and_out(policy: dpb.Policy, closings: l
 
 def samples_from_the_start(policy: dpb.Policy) -> bool:
     """Whether even the first decisions are drawn."""
-    if isinstance(policy, dpb.ModifiedThompson | dpb.TreeThompson):
+    if isinstance(policy, dpb.arms.ModifiedThompson | dpb.arms.TreeThompson):
         return isinstance(policy.privacy, dpb.NonPrivate)
     return policy.name() in ("gaussian-thompson", "beta-thompson", "uniform-arms", "local-ucb")
 
@@ -200,10 +200,10 @@ def test_fractions_that_come_together_are_tossed_once_for_their_sum() -> None:
 @pytest.mark.parametrize(
     "policy",
     [
-        dpb.UCB1(),
-        dpb.KLUCB(),
-        dpb.TreeUCB(privacy=dpb.NonPrivate()),
-        dpb.HybridThompson(privacy=dpb.NonPrivate()),
+        dpb.arms.UCB1(),
+        dpb.arms.KLUCB(),
+        dpb.arms.TreeUCB(privacy=dpb.NonPrivate()),
+        dpb.arms.HybridThompson(privacy=dpb.NonPrivate()),
     ],
     ids=name,
 )
@@ -221,7 +221,7 @@ def test_every_arm_with_new_rewards_is_restated(policy: dpb.Policy, closings: li
 
 @pytest.mark.parametrize("closings", [by_number(40, 6000), by_clock(6000)])
 def test_an_epoch_of_elimination_ends_when_every_arm_has_enough(closings: list[int]) -> None:
-    policy = dpb.SuccessiveElimination(privacy=dpb.NonPrivate(), epoch_scale=0.02)
+    policy = dpb.arms.SuccessiveElimination(privacy=dpb.NonPrivate(), epoch_scale=0.02)
     run = Run(policy, dpb.Arms(ARMS))
     public, released, epochs = run.public, [0] * ARMS, 0
     for count in closings:
@@ -274,7 +274,7 @@ class GatedByRounds(gaussian_thompson.Public):
 @pytest.mark.parametrize(("prepulls", "in_flight"), [(30, 30), (16, 16), (30, 7), (2, 60), (0, 20)])
 def test_modified_thompson_draws_when_every_arm_has_its_prepulls(prepulls: int, in_flight: int) -> None:
     problem = dpb.Arms(3, horizon=150)
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=prepulls)
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=prepulls)
     closings = by_number(in_flight, 150)
 
     def spent(state: Any) -> float:
@@ -408,11 +408,11 @@ def test_the_price_of_a_thousand_rounds_in_flight() -> None:
     policies: dict[str, dpb.Policy] = {
         "imed": dpb.NoiseAwareIMED(privacy=one),
         "thompson": dpb.LazyThompson(privacy=one),
-        "klucb": dpb.PrivateKLUCB(privacy=pure),
+        "klucb": dpb.arms.PrivateKLUCB(privacy=pure),
         "deaf": Deaf(privacy=one),
     }
     # The best arm last, so that to begin with the first is no luck.
-    world = dpb.BernoulliArms((0.25, 0.375, 0.5, 0.625, 0.75))
+    world = dpb.worlds.BernoulliArms((0.25, 0.375, 0.5, 0.625, 0.75))
     final = {}
     for in_flight in (1, 1000):
         trace = dpb.simulate(policies, world, 20_000, 20, seed=5, progress=False, in_flight=in_flight)

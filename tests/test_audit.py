@@ -54,7 +54,7 @@ def test_a_broken_tree_is_caught_where_the_real_one_spends_its_budget(
     # Trees of 15 and of 16 leaves; the streams go on past the horizon, so that both fill up.
     for horizon in (18, 19):
         problem = dpb.Arms(3, horizon=horizon)
-        assert replay(dpb.TreeUCB(privacy=budget, confidence="chernoff"), problem).passed
+        assert replay(dpb.arms.TreeUCB(privacy=budget, confidence="chernoff"), problem).passed
         assert not replay(kind(privacy=budget), problem).private
 
 
@@ -80,14 +80,14 @@ def test_every_broken_policy_prints_the_guarantee_it_does_not_deliver() -> None:
 @pytest.mark.parametrize("horizon", [31, 32, 33])
 @pytest.mark.parametrize("prepulls", [None, 0, 1])
 def test_real_policies_reach_their_budget_and_keep_it(horizon: int, prepulls: int | None) -> None:
-    policy = dpb.ModifiedThompson(privacy=BUDGET, prepulls=prepulls)
+    policy = dpb.arms.ModifiedThompson(privacy=BUDGET, prepulls=prepulls)
     found = replay(policy, dpb.Arms(3, horizon=horizon))
     assert found.passed, str(found)
     assert 0.98 <= found.cost / found.limit <= 1 + 1e-9
 
 
 def test_paper_calibration_keeps_the_guarantee_it_reports() -> None:
-    policy = dpb.ModifiedThompson(privacy=BUDGET, prepulls=4, calibration="paper")
+    policy = dpb.arms.ModifiedThompson(privacy=BUDGET, prepulls=4, calibration="paper")
     problem = dpb.Arms(3, horizon=40)
     found = replay(policy, problem)
     held = policy.guarantee(problem).budget
@@ -102,7 +102,7 @@ def test_a_vector_released_at_a_pause_is_replayed_too() -> None:
 
 def test_there_is_nothing_to_audit_without_a_guarantee() -> None:
     with pytest.raises(AuditError, match="nothing to audit"):
-        replay(dpb.GaussianThompson(), dpb.Arms(3))
+        replay(dpb.arms.GaussianThompson(), dpb.Arms(3))
 
 
 def test_a_replay_without_cost_is_a_failure() -> None:
@@ -143,7 +143,7 @@ def test_a_leak_of_later_arms_needs_a_larger_problem() -> None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NeverRestarts(dpb.TreeUCB):
+class NeverRestarts(dpb.arms.TreeUCB):
     """A tree that goes on past the leaves it was calibrated for, in place of a fresh one."""
 
     abstract = True
@@ -170,11 +170,18 @@ def test_a_tree_that_outgrows_its_levels_is_caught_past_the_horizon() -> None:
     )
     found = replay(policy, problem, rounds=60)
     assert not found.private and found.cost > 1.05
-    assert replay(dpb.TreeUCB(privacy=dpb.PureDP(1.0), confidence="chernoff"), problem, rounds=60).passed
+    assert replay(
+        dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0), confidence="chernoff"), problem, rounds=60
+    ).passed
 
 
 def test_a_budget_too_large_for_a_number_does_not_pass_for_none() -> None:
-    for kind in (dpb.PrivateIMED, dpb.PrivateKLUCB, dpb.AdaptiveUCB, dpb.AdaptiveKLUCB):
+    for kind in (
+        dpb.arms.PrivateIMED,
+        dpb.arms.PrivateKLUCB,
+        dpb.arms.AdaptiveUCB,
+        dpb.arms.AdaptiveKLUCB,
+    ):
         with pytest.raises(dpb.errors.BudgetNotAccepted, match="within 1e-12 and 1e\\+12"):
             kind(privacy=dpb.GaussianDP(1e200)).start(dpb.Arms(2))
 

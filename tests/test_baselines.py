@@ -26,7 +26,7 @@ def _textbook_ucb1(rewards: np.ndarray) -> list[int]:
 
 def test_ucb1_is_the_textbook_algorithm() -> None:
     rewards = np.random.default_rng(1).random((800, 4)) ** [1.0, 1.5, 2.0, 3.0]
-    learner = dpb.UCB1().start(dpb.Arms(4), seed=1)
+    learner = dpb.arms.UCB1().start(dpb.Arms(4), seed=1)
     actions = []
     for row in rewards:
         actions.append(learner.select())
@@ -36,7 +36,7 @@ def test_ucb1_is_the_textbook_algorithm() -> None:
 
 
 def test_ucb1_counts_a_missing_reward_as_one_half() -> None:
-    public, secret = dpb.UCB1().begin(dpb.Arms(2))
+    public, secret = dpb.arms.UCB1().begin(dpb.Arms(2))
     noise = explore = np.random.default_rng(1)
     for reward in (1.0, math.nan, 0.0):
         public.release(secret, noise)
@@ -89,7 +89,7 @@ def test_beta_samples_have_the_right_law(wins: float, losses: float) -> None:
 
 def test_uniform_play_is_uniform() -> None:
     """χ² on 10,000 decisions at 10⁻⁵."""
-    learner = dpb.UniformArms().start(dpb.Arms(7), seed=1)
+    learner = dpb.arms.UniformArms().start(dpb.Arms(7), seed=1)
     actions = []
     for _ in range(10_000):
         actions.append(learner.select())

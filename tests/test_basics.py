@@ -55,9 +55,9 @@ def test_unknown_names() -> None:
     "recipe",
     [
         dpb.Arms(3, horizon=7),
-        dpb.BernoulliArms([0.5, 0.25]),
-        dpb.TruncatedExponentialArms((1.0, 2.0)),
-        dpb.ModifiedThompson(privacy=dpb.ApproxDP(1.0, 1e-6), prepulls=3),
+        dpb.worlds.BernoulliArms([0.5, 0.25]),
+        dpb.worlds.TruncatedExponentialArms((1.0, 2.0)),
+        dpb.arms.ModifiedThompson(privacy=dpb.ApproxDP(1.0, 1e-6), prepulls=3),
     ],
 )
 def test_recipes_survive_json_and_are_keys(recipe: Recipe) -> None:
@@ -125,6 +125,6 @@ def test_numpy_numbers_become_plain_and_missing_fields_are_named() -> None:
 
 
 def test_command_line_names() -> None:
-    assert dpb.ModifiedThompson.name() == "modified-thompson"
+    assert dpb.arms.ModifiedThompson.name() == "modified-thompson"
     named = type("PrivateKLUCB", (Recipe,), {"abstract": True})
     assert named.name() == "private-klucb"

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from dpbandits import GaussianDP, NonPrivate, Policy
-from dpbandits.environments import Environment
 from dpbandits.errors import ConformanceError
 from dpbandits.policies import policy_kinds
 from dpbandits.testing import CHECKS, check_policy, example_environment, example_policies
+from dpbandits.worlds import Environment
 from epoch_greedy import epoch_greedy
 from faulty_policies import FAULTS
 

@@ -11,11 +11,11 @@ import numba
 import numpy as np
 import pytest
 
-from dpbandits import BernoulliArms
 from dpbandits.engine import Streams, asks_pause, loop
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.simulation.run import play
+from dpbandits.worlds import BernoulliArms
 from epoch_greedy import Public, epoch_greedy
 
 WORLD = BernoulliArms((0.9, 0.1))

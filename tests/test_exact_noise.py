@@ -149,9 +149,9 @@ def test_a_learner_without_a_seed_draws_exactly_unless_told_otherwise() -> None:
     assert imed.start(arms, seed=1, noise="exact").noise == "exact"
     linear = dpb.LinearContexts(2, horizon=1000)
     for policy in (
-        dpb.FactorizedLinUCB(privacy=dpb.GaussianDP(1.0)),
-        dpb.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
-        dpb.BatchedLinUCB(privacy=dpb.GaussianDP(1e-3)),
+        dpb.linear.FactorizedLinUCB(privacy=dpb.GaussianDP(1.0)),
+        dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
+        dpb.linear.BatchedLinUCB(privacy=dpb.GaussianDP(1e-3)),
     ):
         assert policy.start(linear).noise == "float"
         with pytest.raises(InvalidInput, match="cannot draw exact noise"):
@@ -163,16 +163,18 @@ def test_a_learner_without_a_seed_draws_exactly_unless_told_otherwise() -> None:
 def test_a_budget_too_small_for_its_draws_is_not_drawn_exactly() -> None:
     """As a review priced them: with so many draws rounding would cost more than the width pays for."""
     for mu, horizon in ((0.005, 10**9), (0.005, 10**13), (1.0, 10**15)):
-        policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(mu), prepulls=0)
+        policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(mu), prepulls=0)
         assert "grid" in policy.refuses_exact_noise(dpb.Arms(2, horizon=horizon))
-    assert not dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).refuses_exact_noise(
+    assert not dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).refuses_exact_noise(
         dpb.Arms(2, horizon=10**6)
     )
-    many = dpb.MatroidBases(dpb.UniformMatroid(2000, 1000))
-    assert dpb.CombinatorialTreeUCB(privacy=dpb.PureDP(0.0041)).refuses_exact_noise(many)
+    many = dpb.MatroidBases(dpb.matroids.UniformMatroid(2000, 1000))
+    assert dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(0.0041)).refuses_exact_noise(many)
     returning = dpb.Arms(2, rounds_per_person=10_000)
     assert dpb.NoiseAwareIMED(privacy=dpb.PureDP(0.00408)).refuses_exact_noise(returning)
-    assert dpb.LazyUCB(privacy=dpb.PureDP(1e8)).refuses_exact_noise(dpb.Arms(2))  # sums would be cut off
+    assert dpb.arms.LazyUCB(privacy=dpb.PureDP(1e8)).refuses_exact_noise(
+        dpb.Arms(2)
+    )  # sums would be cut off
 
 
 def test_a_replay_counts_the_draws_that_a_round_moves() -> None:

@@ -61,7 +61,7 @@ def _textbook_lazy_ucb(rewards: np.ndarray, epsilon: float, noise: np.random.Gen
 def test_lazy_ucb_is_the_textbook_algorithm_on_the_same_noise(privacy: dpb.Budget) -> None:
     rewards, noise = _rewards(3000), Streams.of(9).noise
     expected = _textbook_lazy_ucb(rewards, laplace_epsilon(privacy), noise)
-    assert _actions(dpb.LazyUCB(privacy=privacy), rewards) == expected
+    assert _actions(dpb.arms.LazyUCB(privacy=privacy), rewards) == expected
     assert len(set(expected[1000:])) > 1
 
 
@@ -77,7 +77,7 @@ class FakeNoise:
 
 
 def test_the_index_of_lazy_ucb_by_hand() -> None:
-    public, secret = dpb.LazyUCB(privacy=dpb.PureDP(0.5)).begin(dpb.Arms(2))
+    public, secret = dpb.arms.LazyUCB(privacy=dpb.PureDP(0.5)).begin(dpb.Arms(2))
     noise: Any = FakeNoise(0.25)
     explore = np.random.default_rng(1)
     played = []
@@ -113,7 +113,7 @@ def test_lazy_beta_thompson_samples_the_raised_posterior(epsilon: float) -> None
     posterior that is not raised is off by more where there is noise.
     """
     privacy = dpb.NonPrivate() if math.isinf(epsilon) else dpb.PureDP(epsilon)
-    public, _ = dpb.LazyBetaThompson(privacy=privacy).begin(dpb.Arms(2))
+    public, _ = dpb.arms.LazyBetaThompson(privacy=privacy).begin(dpb.Arms(2))
     public.round[0] = 99
     _know(public, (64, 32), (0.55, 0.4))
     public.tail[:] = public.noise_scale / public.size
@@ -136,8 +136,8 @@ def test_lazy_beta_thompson_samples_the_raised_posterior(epsilon: float) -> None
 
 def test_states_of_the_same_names_keep_their_own_compiled_verbs() -> None:
     """Numba's dispatcher tells named tuples apart by name; these two are both called `Public`."""
-    first, own = dpb.LazyUCB(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
-    second, other = dpb.LazyBetaThompson(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
+    first, own = dpb.arms.LazyUCB(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
+    second, other = dpb.arms.LazyBetaThompson(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2))
     assert type(first).__name__ == type(second).__name__ and first._fields == second._fields
     for public in (first, second):
         public.round[0] = 50
@@ -180,13 +180,13 @@ def test_elimination_is_the_textbook_algorithm_on_the_same_noise(
 ) -> None:
     rewards, noise = _rewards(8000), Streams.of(9).noise
     expected = _textbook_elimination(rewards, laplace_epsilon(privacy), scale, noise)
-    policy = dpb.SuccessiveElimination(privacy=privacy, epoch_scale=scale)
+    policy = dpb.arms.SuccessiveElimination(privacy=privacy, epoch_scale=scale)
     assert _actions(policy, rewards) == expected
     assert 2 not in expected[-500:]
 
 
 def test_elimination_keeps_nothing_once_one_arm_is_left() -> None:
-    policy = dpb.SuccessiveElimination(privacy=dpb.PureDP(1.0))
+    policy = dpb.arms.SuccessiveElimination(privacy=dpb.PureDP(1.0))
     public, secret = policy.begin(dpb.Arms(2, horizon=1000))
     public.alive[0], public.short[0] = 1, -1
     noise: Any = FakeNoise(0.0)
@@ -205,7 +205,7 @@ def test_elimination_keeps_nothing_once_one_arm_is_left() -> None:
 def test_limited_draws_never_cost_more_than_the_budget(
     mu: float, horizon: int, draws_scale: float
 ) -> None:
-    policy = dpb.ThompsonUCB(privacy=dpb.GaussianDP(mu), draws_scale=draws_scale)
+    policy = dpb.arms.ThompsonUCB(privacy=dpb.GaussianDP(mu), draws_scale=draws_scale)
     problem = dpb.Arms(3, horizon=horizon)
     draws, variance = policy.scales(problem)
     held = policy.guarantee(problem).budget
@@ -222,7 +222,7 @@ def test_the_family_of_the_paper() -> None:
     horizon, log = 100_000, math.log(100_000)
     for alpha in (0.1, 0.5, 0.9):
         mu = math.sqrt(2.0 * (math.sqrt(horizon) * log**1.5) ** (1 - alpha))
-        policy = dpb.ThompsonUCB(privacy=dpb.GaussianDP(mu), draws_scale=2.0)
+        policy = dpb.arms.ThompsonUCB(privacy=dpb.GaussianDP(mu), draws_scale=2.0)
         draws, variance = policy.scales(dpb.Arms(5, horizon=horizon))
         assert draws == int(2.0 * horizon ** (0.5 * (1 - alpha)) * log ** (0.5 * (3 - alpha)))
         assert variance == pytest.approx(log**alpha, rel=1.0 / draws)
@@ -241,7 +241,7 @@ class CountingNoise:
 
 
 def test_each_epoch_is_drawn_from_at_most_so_often_and_its_largest_draw_used_again() -> None:
-    policy = dpb.ThompsonUCB(privacy=dpb.GaussianDP(1.5))
+    policy = dpb.arms.ThompsonUCB(privacy=dpb.GaussianDP(1.5))
     problem = dpb.Arms(3, horizon=2000)
     draws, variance = policy.scales(problem)
     public, secret = policy.begin(problem)

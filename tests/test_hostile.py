@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpbandits as dpb
-from dpbandits.environments import DayAndNight, Environment, LogNormal
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.learner import offered_context
 from dpbandits.recipes import Recipe
 from dpbandits.testing.driving import alike, arguments, state_bytes
 from dpbandits.testing.examples import example_budget
+from dpbandits.worlds import DayAndNight, Environment, LogNormal
 
 PURE = dpb.PureDP(1.0)
 TIMES = int(os.environ.get("DPBANDITS_HOSTILE", "1"))
@@ -125,8 +125,15 @@ OTHERS: list[Any] = [
     *(np.array(0.5), np.array("1"), np.array([1, None]), np.array(["1", "2"]), np.array([[1j, 2]])),
     *(np.array(["2024-01-01"], "M8[D]"), np.ma.masked, np.ma.array([[1.0, 2.0]], mask=[[0, 1]])),
     *(np.array([[1e308, 1e308]]), np.array([1, 2], object), np.full((2, 2), 2**62), object(), Broken()),
-    *(int, len, dpb.PureDP(1.0), dpb.Arms(3), dpb.SquaredExponential(0.2), dpb.UniformMatroid(3, 1)),
-    *(dpb.NonPrivate(), dpb.Trust.LOCAL, dpb.Ticket(0, "0-0"), dpb.Ticket(0, 7), dpb.UniformArms),
+    *(
+        int,
+        len,
+        dpb.PureDP(1.0),
+        dpb.Arms(3),
+        dpb.kernels.SquaredExponential(0.2),
+        dpb.matroids.UniformMatroid(3, 1),
+    ),
+    *(dpb.NonPrivate(), dpb.Trust.LOCAL, dpb.Ticket(0, "0-0"), dpb.Ticket(0, 7), dpb.arms.UniformArms),
 ]
 number = st.sampled_from(NUMBERS) | st.integers() | st.floats()
 hostile = number | st.sampled_from(OTHERS) | st.lists(number, max_size=3) | st.text(max_size=3)
@@ -135,9 +142,12 @@ hostile = number | st.sampled_from(OTHERS) | st.lists(number, max_size=3) | st.t
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: dpb.LazyUCB(privacy=dpb.PureDP(1e-18)), "whose ε is within 1e-12 and 1e\\+12"),
-        (lambda: dpb.LazyUCB(privacy=dpb.PureDP(1e200)), "whose ε is within"),
-        (lambda: dpb.LocalLinUCB(privacy=dpb.ApproxDP(0.0, 1e-300)), "whose μ that suffices is within"),
+        (lambda: dpb.arms.LazyUCB(privacy=dpb.PureDP(1e-18)), "whose ε is within 1e-12 and 1e\\+12"),
+        (lambda: dpb.arms.LazyUCB(privacy=dpb.PureDP(1e200)), "whose ε is within"),
+        (
+            lambda: dpb.local.LocalLinUCB(privacy=dpb.ApproxDP(0.0, 1e-300)),
+            "whose μ that suffices is within",
+        ),
         (lambda: dpb.Arms(3, horizon=10**30), "expected horizon to be at most 1,000,000,000,000,000"),
         (lambda: dpb.Arms(10**9), "expected arms to be at most 100,000, got 1000000000"),
         (lambda: dpb.Arms(3, capacity=2**63), "expected capacity to be at most"),
@@ -155,17 +165,20 @@ hostile = number | st.sampled_from(OTHERS) | st.lists(number, max_size=3) | st.t
             lambda: dpb.LazyThompson(privacy=PURE, growth=1e300),
             "expected growth > 0 and at most 1000, got",
         ),
-        (lambda: dpb.UCB1().start(dpb.Arms(3), in_flight=2**63), "expected in_flight to be at most"),
         (
-            lambda: dpb.UCB1().start(dpb.Arms(3), seed=-1),
+            lambda: dpb.arms.UCB1().start(dpb.Arms(3), in_flight=2**63),
+            "expected in_flight to be at most",
+        ),
+        (
+            lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=-1),
             "expected seed to be a whole number >= 0, got -1",
         ),
-        (lambda: dpb.UCB1().start(dpb.Arms(3), seed="1"), "expected seed to be a whole number"),
-        (lambda: dpb.UCB1().start(dpb.Arms(3), seed=True), "expected seed to be a whole number"),
-        (lambda: dpb.UCB1().start(dpb.Arms(3), seed=1.0), "expected seed to be a whole number"),
-        (lambda: dpb.UCB1().start(dpb.Arms(3), seed=10**1000), "at most 1,000 digits"),
+        (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed="1"), "expected seed to be a whole number"),
+        (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=True), "expected seed to be a whole number"),
+        (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=1.0), "expected seed to be a whole number"),
+        (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=10**1000), "at most 1,000 digits"),
         (
-            lambda: dpb.UCB1().start(dpb.Arms(3), compiled="no"),
+            lambda: dpb.arms.UCB1().start(dpb.Arms(3), compiled="no"),
             "expected compiled to be one of True, False",
         ),
         (
@@ -190,7 +203,7 @@ def test_the_ends_of_what_is_let_through_can_be_played(kind: type[dpb.Policy], s
 
 def test_seeds_of_any_size() -> None:
     for seed in (0, 2**64, 10**400, np.uint64(2**64 - 1)):
-        assert dpb.UCB1().start(dpb.Arms(3), seed=seed).select() in range(3)
+        assert dpb.arms.UCB1().start(dpb.Arms(3), seed=seed).select() in range(3)
 
 
 def attempt(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -212,16 +225,16 @@ BUDGETS: dict[type[Recipe], dict[str, Any]] = {
     dpb.RenyiDP: {"order": 8.0, "divergence": 1.0},
 }
 GRID = ((0.0,), (0.5,), (1.0,))
-KERNEL = dpb.SquaredExponential(0.2)
+KERNEL = dpb.kernels.SquaredExponential(0.2)
 MATROIDS: dict[type[Recipe], dict[str, Any]] = {
-    dpb.UniformMatroid: {"items": 4, "most": 2},
-    dpb.PartitionMatroid: {"groups": (0, 0, 1), "capacities": (1, 1)},
-    dpb.LaminarMatroid: {"items": 4, "sets": ((0, 1), (0, 1, 2)), "capacities": (1, 2)},
-    dpb.LinearMatroid: {"vectors": ((1, 0), (0, 1), (1, 1))},
-    dpb.GraphicMatroid: {"edges": ((0, 1), (1, 2), (2, 0))},
-    dpb.TransversalMatroid: {"places": ((0,), (0, 1), (1,))},
-    dpb.TruncatedMatroid: {"matroid": dpb.UniformMatroid(4, 3), "most": 2},
-    dpb.RestrictedMatroid: {"matroid": dpb.UniformMatroid(4, 3), "items": (0, 2)},
+    dpb.matroids.UniformMatroid: {"items": 4, "most": 2},
+    dpb.matroids.PartitionMatroid: {"groups": (0, 0, 1), "capacities": (1, 1)},
+    dpb.matroids.LaminarMatroid: {"items": 4, "sets": ((0, 1), (0, 1, 2)), "capacities": (1, 2)},
+    dpb.matroids.LinearMatroid: {"vectors": ((1, 0), (0, 1), (1, 1))},
+    dpb.matroids.GraphicMatroid: {"edges": ((0, 1), (1, 2), (2, 0))},
+    dpb.matroids.TransversalMatroid: {"places": ((0,), (0, 1), (1,))},
+    dpb.matroids.TruncatedMatroid: {"matroid": dpb.matroids.UniformMatroid(4, 3), "most": 2},
+    dpb.matroids.RestrictedMatroid: {"matroid": dpb.matroids.UniformMatroid(4, 3), "items": (0, 2)},
 }
 DECLARED: dict[str, Any] = {"horizon": 100, "rounds_per_person": None}
 PROBLEMS: dict[type[Recipe], dict[str, Any]] = {
@@ -233,31 +246,31 @@ PROBLEMS: dict[type[Recipe], dict[str, Any]] = {
         "max_reward": 1.0,
         **DECLARED,
     },
-    dpb.MatroidBases: {"matroid": dpb.UniformMatroid(4, 2), **DECLARED},
+    dpb.MatroidBases: {"matroid": dpb.matroids.UniformMatroid(4, 2), **DECLARED},
     dpb.KernelContexts: {
         **{"kernel": KERNEL, "contexts": GRID, "actions": GRID, "weights": None, "max_reward": 1.0},
         **{"max_norm": None, "max_rank": 8, **DECLARED},
     },
 }
 KERNELS: dict[type[Recipe], dict[str, Any]] = {
-    dpb.SquaredExponential: {"length_scale": 0.2, "on": "pair"},
-    dpb.Matern: {"length_scale": 0.2, "smoothness": 2.5, "on": "pair"},
-    dpb.Linear: {"on": "pair"},
-    dpb.Polynomial: {"degree": 2, "offset": 1.0, "on": "pair"},
-    dpb.KernelSum: {"left": KERNEL, "right": KERNEL},
-    dpb.KernelProduct: {"left": KERNEL, "right": KERNEL},
+    dpb.kernels.SquaredExponential: {"length_scale": 0.2, "on": "pair"},
+    dpb.kernels.Matern: {"length_scale": 0.2, "smoothness": 2.5, "on": "pair"},
+    dpb.kernels.LinearKernel: {"on": "pair"},
+    dpb.kernels.PolynomialKernel: {"degree": 2, "offset": 1.0, "on": "pair"},
+    dpb.kernels.KernelSum: {"left": KERNEL, "right": KERNEL},
+    dpb.kernels.KernelProduct: {"left": KERNEL, "right": KERNEL},
 }
 ENVIRONMENTS: dict[type[Recipe], dict[str, Any]] = {
-    dpb.BernoulliArms: {"means": (0.5, 0.2)},
-    dpb.TruncatedExponentialArms: {"rates": (1.0, 2.0)},
-    dpb.MatroidArms: {"matroid": dpb.UniformMatroid(3, 1), "means": (0.1, 0.2, 0.3)},
-    dpb.SphereContexts: {"dim": 3, "actions": 4, "gap": 0.1, "rewards": "signs"},
-    dpb.FixedActions: {"dim": 3, "actions": 4, "gap": 0.1, "public": True, "seed": 1},
-    dpb.DisjointContexts: {"dim": 2, "arms": 3},
-    dpb.LowRankContexts: {"dim": 4, "actions": 3, "rank": 2},
-    dpb.SwitchingContexts: {"dim": 4, "actions": 3, "switch": 5, "tilt": 0.1},
-    dpb.RotatingContexts: {"dim": 4, "actions": 3, "turn": 5, "tilt": 0.1},
-    dpb.KernelWorld: {
+    dpb.worlds.BernoulliArms: {"means": (0.5, 0.2)},
+    dpb.worlds.TruncatedExponentialArms: {"rates": (1.0, 2.0)},
+    dpb.worlds.MatroidArms: {"matroid": dpb.matroids.UniformMatroid(3, 1), "means": (0.1, 0.2, 0.3)},
+    dpb.worlds.SphereContexts: {"dim": 3, "actions": 4, "gap": 0.1, "rewards": "signs"},
+    dpb.worlds.FixedActions: {"dim": 3, "actions": 4, "gap": 0.1, "public": True, "seed": 1},
+    dpb.worlds.DisjointContexts: {"dim": 2, "arms": 3},
+    dpb.worlds.LowRankContexts: {"dim": 4, "actions": 3, "rank": 2},
+    dpb.worlds.SwitchingContexts: {"dim": 4, "actions": 3, "switch": 5, "tilt": 0.1},
+    dpb.worlds.RotatingContexts: {"dim": 4, "actions": 3, "turn": 5, "tilt": 0.1},
+    dpb.worlds.KernelWorld: {
         **{"kernel": KERNEL, "contexts": GRID, "actions": GRID, "norm": 0.5, "seed": 1, "centres": 3},
         **{"max_reward": 1.0, "weights": None, "declared": None},
     },
@@ -307,9 +320,9 @@ def test_budgets(made: Any, one: Any, other: Any, wanted: Any) -> None:
     attempt(budget.implies, one)
     attempt(budget.to_gaussian)
     attempt(budget.within, dpb.PureDP(1.0))
-    attempt(dpb.compose, [budget, dpb.GaussianDP(1.0)])
-    attempt(dpb.compose, [budget, budget])
-    if guard := attempt(dpb.Filter, budget):
+    attempt(dpb.privacy.compose, [budget, dpb.GaussianDP(1.0)])
+    attempt(dpb.privacy.compose, [budget, budget])
+    if guard := attempt(dpb.privacy.Filter, budget):
         attempt(guard.spend, budget)
         attempt(guard.spend, one)
         attempt(lambda: guard.remaining)
@@ -318,10 +331,10 @@ def test_budgets(made: Any, one: Any, other: Any, wanted: Any) -> None:
 @given(hostile)
 @examples(60)
 def test_whatever_is_composed(value: Any) -> None:
-    attempt(dpb.compose, value)
-    attempt(dpb.compose, [value])
-    attempt(dpb.Filter, value)
-    attempt(dpb.Odometer().spend, value)
+    attempt(dpb.privacy.compose, value)
+    attempt(dpb.privacy.compose, [value])
+    attempt(dpb.privacy.Filter, value)
+    attempt(dpb.privacy.Odometer().spend, value)
     attempt(Recipe.from_dict, value)
     attempt(Recipe.from_json, value)
     attempt(dpb.load, value)
@@ -334,9 +347,11 @@ def test_problems(made: Any) -> None:
     if (problem := attempt(kind, **fields)) is None:
         return
     use(problem)
-    if isinstance(problem, dpb.Matroid) and problem.size < 100:
+    if isinstance(problem, dpb.matroids.Matroid) and problem.size < 100:
         attempt(dpb.MatroidBases, problem)
-    declared = isinstance(problem, dpb.Kernel) and attempt(dpb.KernelContexts, problem, GRID, GRID)
+    declared = isinstance(problem, dpb.kernels.Kernel) and attempt(
+        dpb.KernelContexts, problem, GRID, GRID
+    )
     if declared:
         attempt(declared.features)
 
@@ -348,8 +363,8 @@ def test_contexts_and_rewards(kind: Any, values: list[Any]) -> None:
     attempt(offered_context, problem, tuple(values))
     for value in values:
         attempt(problem.reward, value)
-        attempt(dpb.disjoint_features, value, 2)
-        attempt(dpb.disjoint_features, [1.0, 2.0], value)
+        attempt(dpb.linear.disjoint_features, value, 2)
+        attempt(dpb.linear.disjoint_features, [1.0, 2.0], value)
 
 
 @given(st.sampled_from(list(MATROIDS)), hostile)
@@ -443,9 +458,9 @@ LEARNERS: list[Callable[[], dpb.Learner]] = [
     lambda: dpb.LazyThompson(privacy=dpb.GaussianDP(1.0)).start(
         dpb.Arms(3, rounds_per_person=2), seed=1, in_flight=3
     ),
-    lambda: dpb.GaussianThompson().start(dpb.Arms(3), seed=1, in_flight=4, patience=5.0),
+    lambda: dpb.arms.GaussianThompson().start(dpb.Arms(3), seed=1, in_flight=4, patience=5.0),
     lambda: dpb.LinUCB().start(dpb.LinearContexts(2), seed=1, compiled=False),
-    lambda: dpb.MatroidUCB().start(dpb.MatroidBases(dpb.UniformMatroid(4, 2)), seed=1),
+    lambda: dpb.matroids.MatroidUCB().start(dpb.MatroidBases(dpb.matroids.UniformMatroid(4, 2)), seed=1),
     lambda: dpb.KernelUCB().start(dpb.KernelContexts(KERNEL, GRID, GRID), seed=1),
 ]
 one_or_more = st.lists(hostile, max_size=2)
@@ -513,9 +528,9 @@ def test_tickets_and_rewards_of_open_rounds(data: Any) -> None:
 @given(st.data())
 @examples(150)
 def test_the_start_of_a_learner(data: Any) -> None:
-    kind = data.draw(st.sampled_from([dpb.LazyThompson, dpb.GaussianThompson, dpb.LocalUCB]))
+    kind = data.draw(st.sampled_from([dpb.LazyThompson, dpb.arms.GaussianThompson, dpb.local.LocalUCB]))
     policy = kind(privacy=dpb.PureDP(1.0)) if dpb.PureDP in kind.accepts else kind()
-    options = ["seed"] if kind is dpb.LocalUCB else ["seed", "in_flight", "patience", "compiled"]
+    options = ["seed"] if kind is dpb.local.LocalUCB else ["seed", "in_flight", "patience", "compiled"]
     named = {name: data.draw(hostile) for name in data.draw(st.sets(st.sampled_from(options)))}
     problem = data.draw(st.just(dpb.Arms(3)) | hostile)
     attempt(policy.guarantee, problem)
@@ -527,7 +542,7 @@ def test_the_start_of_a_learner(data: Any) -> None:
 @given(st.data())
 @examples(150)
 def test_the_local_model(data: Any) -> None:
-    policy, problem = dpb.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.Arms(3)
+    policy, problem = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.Arms(3)
     server = policy.start(problem, seed=1)
     broadcast, before = server.broadcast(), server.rounds
     value, other = data.draw(hostile), data.draw(hostile)
@@ -549,9 +564,9 @@ def test_the_local_model(data: Any) -> None:
 @given(st.data())
 @examples(120)
 def test_simulations_and_recommendations(data: Any) -> None:
-    world = dpb.BernoulliArms((0.5, 0.2))
+    world = dpb.worlds.BernoulliArms((0.5, 0.2))
     fields: dict[str, Any] = {
-        **{"policies": dpb.UniformArms(), "environment": world, "rounds": 20, "runs": 1, "seed": 1},
+        **{"policies": dpb.arms.UniformArms(), "environment": world, "rounds": 20, "runs": 1, "seed": 1},
         **{"threads": 1, "points": 5, "in_flight": 1, "delays": None, "traffic": None, "patience": None},
         **{"rounds_per_person": None},
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpbandits as dpb
-from dpbandits import Arms, BernoulliArms, GaussianDP, NonPrivate, Policy, PureDP
+from dpbandits import Arms, GaussianDP, NonPrivate, Policy, PureDP
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms import (
     KLUCB,
@@ -19,6 +19,7 @@ from dpbandits.policies.arms import (
     PrivateKLUCB,
 )
 from dpbandits.privacy.calibration import laplace_epsilon
+from dpbandits.worlds import BernoulliArms
 
 MEANS = (0.7, 0.6, 0.3)
 BATCHED = (AdaptiveUCB, AdaptiveKLUCB, PrivateKLUCB, PrivateIMED)

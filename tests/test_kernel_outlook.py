@@ -12,7 +12,7 @@ from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.policies.kernel.outlook import expected_cost, learnable_share
 
 BUDGET = dpb.ApproxDP(1.0, 1e-5)
-WORLD = dpb.KernelWorld.standard()
+WORLD = dpb.worlds.KernelWorld.standard()
 
 
 def test_what_can_be_learned_grows_with_rounds_and_budget() -> None:
@@ -27,7 +27,7 @@ def test_what_can_be_learned_grows_with_rounds_and_budget() -> None:
     assert share(10**4, 1.0, True) < 0.25 < share(10**5, 1.0, True)
 
 
-@pytest.mark.parametrize("kind", [dpb.KernelThompson, dpb.Capri])
+@pytest.mark.parametrize("kind", [dpb.KernelThompson, dpb.kernels.Capri])
 def test_a_local_policy_warns_where_the_horizon_is_too_short(kind: type[dpb.Policy]) -> None:
     policy = kind(privacy=BUDGET, trust="local")
     with pytest.warns(UserWarning, match=r"10,000 rounds can explain only .* About [0-9,]+ rounds"):
@@ -42,16 +42,20 @@ def test_recommendations() -> None:
     found = dpb.recommend(WORLD.problem(None), BUDGET)
     assert found.policy == dpb.KernelThompson(privacy=BUDGET)
     local = dpb.recommend(WORLD.problem(10**6), BUDGET, trust=dpb.Trust.LOCAL)
-    assert local.policy == dpb.LocalKernelThompson(privacy=BUDGET) and "But" not in local.reason
+    assert local.policy == dpb.local.LocalKernelThompson(privacy=BUDGET) and "But" not in local.reason
     short = dpb.recommend(WORLD.problem(10**4), BUDGET, trust=dpb.Trust.LOCAL)
     assert "expect little better than uniform play" in short.reason
-    dial = dpb.recommend(WORLD.problem(None), BUDGET, kind=dpb.Capri)
-    assert isinstance(dial.policy, dpb.Capri) and dial.policy.width < 1.0 and "heuristic" in dial.reason
-    assert dpb.Capri(privacy=BUDGET).width == 1.0
+    dial = dpb.recommend(WORLD.problem(None), BUDGET, kind=dpb.kernels.Capri)
+    assert (
+        isinstance(dial.policy, dpb.kernels.Capri)
+        and dial.policy.width < 1.0
+        and "heuristic" in dial.reason
+    )
+    assert dpb.kernels.Capri(privacy=BUDGET).width == 1.0
     assert isinstance(dpb.recommend(WORLD.problem(None), dpb.NonPrivate()).policy, dpb.KernelUCB)
     with pytest.raises(BudgetNotAccepted, match="ApproxDP"):
         dpb.recommend(WORLD.problem(None), dpb.PureDP(1.0))
-    for problem, kind in ((WORLD.problem(None), dpb.KernelUCB), (dpb.Arms(3), dpb.UCB1)):
+    for problem, kind in ((WORLD.problem(None), dpb.KernelUCB), (dpb.Arms(3), dpb.arms.UCB1)):
         with pytest.raises(InvalidInput, match="no"):
             dpb.recommend(problem, BUDGET, kind=kind)
 

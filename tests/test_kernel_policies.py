@@ -74,8 +74,8 @@ def largest_cost(policy: dpb.Policy, problem: dpb.KernelContexts, epochs: int) -
 
 POLICIES = [
     dpb.KernelThompson(privacy=BUDGET, draws=5, first_epoch=30),
-    dpb.Capri(privacy=BUDGET, first_epoch=30, width=0.01),
-    dpb.Capri(privacy=BUDGET, first_epoch=30, width=0.01, design="copies", tau=0.3),
+    dpb.kernels.Capri(privacy=BUDGET, first_epoch=30, width=0.01),
+    dpb.kernels.Capri(privacy=BUDGET, first_epoch=30, width=0.01, design="copies", tau=0.3),
 ]
 
 
@@ -88,12 +88,12 @@ def test_the_exact_cost_of_one_person_is_the_declared_one(policy: dpb.Policy, se
 
 
 def test_the_printed_sensitivity_set_costs_too_much_where_a_context_never_comes() -> None:
-    problem = dpb.KernelContexts(dpb.Matern(0.2), GRID, GRID, weights=(1, 1, 0, 0, 0))
+    problem = dpb.KernelContexts(dpb.kernels.Matern(0.2), GRID, GRID, weights=(1, 1, 0, 0, 0))
     wrong = SupportOnly(privacy=BUDGET, first_epoch=30)
     assert largest_cost(wrong, problem, epochs=2) > 1.2 * limit_of(BUDGET)
-    assert largest_cost(dpb.Capri(privacy=BUDGET, first_epoch=30), problem, epochs=2) == pytest.approx(
-        limit_of(BUDGET)
-    )
+    assert largest_cost(
+        dpb.kernels.Capri(privacy=BUDGET, first_epoch=30), problem, epochs=2
+    ) == pytest.approx(limit_of(BUDGET))
 
 
 def test_broken_kernel_policies_are_caught_by_the_replay() -> None:
@@ -104,8 +104,8 @@ def test_broken_kernel_policies_are_caught_by_the_replay() -> None:
 
 
 def test_printed_noise_reports_the_guarantee_it_really_has() -> None:
-    problem = dpb.KernelContexts(dpb.Matern(0.2), GRID, GRID, horizon=10_000)
-    printed = dpb.Capri(privacy=BUDGET, calibration="paper", first_epoch=30, width=0.01)
+    problem = dpb.KernelContexts(dpb.kernels.Matern(0.2), GRID, GRID, horizon=10_000)
+    printed = dpb.kernels.Capri(privacy=BUDGET, calibration="paper", first_epoch=30, width=0.01)
     held = printed.guarantee(problem).budget
     assert isinstance(held, dpb.GaussianDP)
     assert 13 < limit_of(BUDGET) / held.mu < 19  # errata: 13 to 18 times too much noise
@@ -114,7 +114,7 @@ def test_printed_noise_reports_the_guarantee_it_really_has() -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("repeated", [False, True])
-def test_the_estimator_is_the_textbooks(kernel: dpb.Kernel, repeated: bool) -> None:
+def test_the_estimator_is_the_textbooks(kernel: dpb.kernels.Kernel, repeated: bool) -> None:
     """k_S(w)ᵀ (K_SR K_RS + τK_SS)⁻¹ K_SW y, the dense formula of the paper, to 1e-8."""
     problem = dpb.KernelContexts(kernel, GRID[:3], GRID[:4])
     matrix, chance, tau = dense(problem), np.random.default_rng(5), 0.7
@@ -170,7 +170,7 @@ def test_the_posterior_is_the_textbooks_where_everything_is_known() -> None:
 @pytest.mark.parametrize("delay", [0.0, 0.5])
 def test_kernel_ucb_is_the_gaussian_process(delay: float) -> None:
     """Equations (2) and (3) of the paper, once nothing waits."""
-    problem = dpb.KernelContexts(dpb.Matern(0.3), GRID[:2], GRID, max_reward=2.0)
+    problem = dpb.KernelContexts(dpb.kernels.Matern(0.3), GRID[:2], GRID, max_reward=2.0)
     learner = dpb.KernelUCB(delay=delay, reward_variance=0.25).start(problem, seed=1)
     chance, pairs, rewards = np.random.default_rng(3), [], []
     for _ in range(60):
@@ -204,9 +204,9 @@ def test_calibrated_widths_keep_the_best_actions_and_narrow_ones_do_not() -> Non
 
 
 def _runs_that_lost(width: float) -> int:
-    world = dpb.KernelWorld(dpb.Matern(0.3), GRID[:3], GRID, weights=(3, 2, 1))
+    world = dpb.worlds.KernelWorld(dpb.kernels.Matern(0.3), GRID[:3], GRID, weights=(3, 2, 1))
     problem, means, lost = world.problem(None), world.means().ravel(), 0
-    policy = dpb.Capri(privacy=dpb.GaussianDP(1.0), width=width)
+    policy = dpb.kernels.Capri(privacy=dpb.GaussianDP(1.0), width=width)
     best = world.means().argmax(axis=1)
     for run in range(200):
         chance = np.random.default_rng(run)
@@ -222,9 +222,9 @@ def _runs_that_lost(width: float) -> int:
 
 
 def test_printed_confidence_never_drops_anything_and_says_until_when() -> None:
-    world = dpb.KernelWorld.standard()
+    world = dpb.worlds.KernelWorld.standard()
     problem = world.problem(10**6)
-    printed = dpb.Capri(privacy=BUDGET, confidence="paper", calibration="paper", design="copies")
+    printed = dpb.kernels.Capri(privacy=BUDGET, confidence="paper", calibration="paper", design="copies")
     assert printed.plays_uniform_below(problem) > 10**8
     state, secret = printed.begin(problem)
     assert printed.schedule(problem) == 1000
@@ -235,12 +235,12 @@ def test_printed_confidence_never_drops_anything_and_says_until_when() -> None:
     assert state.active.all()
     for wrong in (dpb.GaussianDP(1.0), dpb.NonPrivate()):
         with pytest.raises(InvalidInput, match="ApproxDP"):
-            dpb.Capri(privacy=wrong, confidence="paper").start(problem)
+            dpb.kernels.Capri(privacy=wrong, confidence="paper").start(problem)
     with pytest.raises(InvalidInput, match="horizon"):
         printed.start(world.problem(None))
 
 
-LOCAL = [dpb.LocalKernelThompson(privacy=BUDGET), dpb.LocalCapri(privacy=BUDGET)]
+LOCAL = [dpb.local.LocalKernelThompson(privacy=BUDGET), dpb.local.LocalCapri(privacy=BUDGET)]
 
 
 @pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
@@ -299,7 +299,7 @@ def test_the_server_has_no_method_that_takes_a_context_or_a_reward(policy: Any) 
     assert list(inspect.signature(methods["released"]).parameters) == []
 
 
-class TrustsTheServersMap(dpb.LocalCapri):
+class TrustsTheServersMap(dpb.local.LocalCapri):
     """Sends whatever length the broadcast map gives her term."""
 
     abstract = True
@@ -318,7 +318,7 @@ class TrustsTheServersMap(dpb.LocalCapri):
         return self.state(*public), secret
 
 
-class TrustsWhatIsActive(dpb.LocalCapri):
+class TrustsWhatIsActive(dpb.local.LocalCapri):
     """Shortens her term by the longest one of the pairs that the broadcast says are active."""
 
     abstract = True
@@ -339,7 +339,7 @@ class TrustsWhatIsActive(dpb.LocalCapri):
         return self.state(*public), secret
 
 
-class SendsLastBits(dpb.LocalKernelThompson):
+class SendsLastBits(dpb.local.LocalKernelThompson):
     """Does not round."""
 
     abstract = True
@@ -375,29 +375,31 @@ def test_a_broadcast_does_not_carry_what_everybody_can_make() -> None:
 
 
 def test_trust_chooses_the_model() -> None:
-    assert type(dpb.Capri(privacy=BUDGET, trust="local")) is dpb.LocalCapri
-    assert type(dpb.KernelThompson(privacy=BUDGET, trust="local")) is dpb.LocalKernelThompson
-    assert type(dpb.Capri(privacy=BUDGET, trust="joint")) is dpb.Capri
-    for kind in (dpb.Capri, dpb.KernelThompson):
+    assert type(dpb.kernels.Capri(privacy=BUDGET, trust="local")) is dpb.local.LocalCapri
+    assert type(dpb.KernelThompson(privacy=BUDGET, trust="local")) is dpb.local.LocalKernelThompson
+    assert type(dpb.kernels.Capri(privacy=BUDGET, trust="joint")) is dpb.kernels.Capri
+    for kind in (dpb.kernels.Capri, dpb.KernelThompson):
         with pytest.raises(InvalidInput, match="trust"):
             kind(privacy=BUDGET, trust="central")
     with pytest.raises(InvalidInput, match="trust"):
-        dpb.LocalCapri(privacy=BUDGET, trust="joint")
+        dpb.local.LocalCapri(privacy=BUDGET, trust="joint")
     problem = dpb.KernelContexts.example(None)
-    joint = dpb.Capri(privacy=BUDGET).guarantee(problem)
-    local = dpb.Capri(privacy=BUDGET, trust="local").guarantee(problem)
+    joint = dpb.kernels.Capri(privacy=BUDGET).guarantee(problem)
+    local = dpb.kernels.Capri(privacy=BUDGET, trust="local").guarantee(problem)
     assert "the decisions for everyone else" in str(joint).lower()
     assert "every message" in str(local).lower() and "one person's context and reward" in str(local)
 
 
 ODD = {
-    "singular kernel": dpb.KernelContexts(dpb.Linear(), GRID, GRID),
-    "repeated points": dpb.KernelContexts(dpb.Matern(0.2), (*GRID, *GRID), (GRID[0], *GRID)),
-    "one action": dpb.KernelContexts(dpb.Matern(0.2), GRID, GRID[:1]),
-    "one context": dpb.KernelContexts(dpb.Matern(0.2), GRID[:1], GRID),
-    "shorter than the first epoch": dpb.KernelContexts(dpb.Matern(0.2), GRID, GRID, horizon=20),
-    "kernel above 1": dpb.KernelContexts(dpb.Polynomial(3, 5.0), GRID, GRID),
-    "a context that never comes": dpb.KernelContexts(dpb.Matern(0.2), GRID[:2], GRID, weights=(1, 0)),
+    "singular kernel": dpb.KernelContexts(dpb.kernels.LinearKernel(), GRID, GRID),
+    "repeated points": dpb.KernelContexts(dpb.kernels.Matern(0.2), (*GRID, *GRID), (GRID[0], *GRID)),
+    "one action": dpb.KernelContexts(dpb.kernels.Matern(0.2), GRID, GRID[:1]),
+    "one context": dpb.KernelContexts(dpb.kernels.Matern(0.2), GRID[:1], GRID),
+    "shorter than the first epoch": dpb.KernelContexts(dpb.kernels.Matern(0.2), GRID, GRID, horizon=20),
+    "kernel above 1": dpb.KernelContexts(dpb.kernels.PolynomialKernel(3, 5.0), GRID, GRID),
+    "a context that never comes": dpb.KernelContexts(
+        dpb.kernels.Matern(0.2), GRID[:2], GRID, weights=(1, 0)
+    ),
 }
 
 
@@ -408,8 +410,8 @@ def test_odd_problems_run(name: str, privacy: dpb.Budget) -> None:
     rounds = problem.horizon or 120
     for policy in (
         dpb.KernelThompson(privacy=privacy, first_epoch=25, draws=10),
-        dpb.Capri(privacy=privacy, first_epoch=25, width=0.01),
-        dpb.Capri(privacy=privacy, first_epoch=25, width=0.01, design="copies"),
+        dpb.kernels.Capri(privacy=privacy, first_epoch=25, width=0.01),
+        dpb.kernels.Capri(privacy=privacy, first_epoch=25, width=0.01, design="copies"),
         dpb.KernelUCB(),
     ):
         learner, chance = policy.start(problem, seed=1), np.random.default_rng(1)
@@ -424,8 +426,10 @@ def test_odd_problems_run(name: str, privacy: dpb.Budget) -> None:
 def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
     """Only an action without features stays, or one whose squares underflow: the map has norm 1 or 0."""
     for left, norm in ((0.0, 0.0), (3e-162, 1.0), (1e-300, 1.0)):
-        problem = dpb.KernelContexts(dpb.Linear(on="action"), GRID, ((left, left), (1.0, 1.0)))
-        state, secret = dpb.Capri(privacy=BUDGET, first_epoch=30).begin(problem)
+        problem = dpb.KernelContexts(
+            dpb.kernels.LinearKernel(on="action"), GRID, ((left, left), (1.0, 1.0))
+        )
+        state, secret = dpb.kernels.Capri(privacy=BUDGET, first_epoch=30).begin(problem)
         state.active[:, 1] = False
         state.table[...] = 1.0
         state.pause(secret, np.random.default_rng(1))
@@ -436,12 +440,12 @@ def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
 
 def test_bad_options_are_refused_by_name() -> None:
     for kind, options in (
-        (dpb.Capri, {"confidence": "half"}),
-        (dpb.Capri, {"design": "guessed"}),
-        (dpb.Capri, {"width": 0.0}),
-        (dpb.Capri, {"tau": -1.0}),
-        (dpb.Capri, {"failure": 1.0}),
-        (dpb.Capri, {"first_epoch": 0}),
+        (dpb.kernels.Capri, {"confidence": "half"}),
+        (dpb.kernels.Capri, {"design": "guessed"}),
+        (dpb.kernels.Capri, {"width": 0.0}),
+        (dpb.kernels.Capri, {"tau": -1.0}),
+        (dpb.kernels.Capri, {"failure": 1.0}),
+        (dpb.kernels.Capri, {"first_epoch": 0}),
         (dpb.KernelThompson, {"growth": 1.0}),
         (dpb.KernelThompson, {"prior": 0.0}),
         (dpb.KernelThompson, {"spread": 0.0}),
@@ -479,8 +483,8 @@ _RUN = """
 import sys, numpy as np, dpbandits as dpb
 from dpbandits.simulation.run import play
 from dpbandits.engine.streams import run_seed
-world, budget = dpb.KernelWorld.standard("matern", seed=1), dpb.ApproxDP(5.0, 1e-5)
-for policy in (dpb.KernelThompson(privacy=budget), dpb.Capri(privacy=budget, width=0.1)):
+world, budget = dpb.worlds.KernelWorld.standard("matern", seed=1), dpb.ApproxDP(5.0, 1e-5)
+for policy in (dpb.KernelThompson(privacy=budget), dpb.kernels.Capri(privacy=budget, width=0.1)):
     played = play(policy, world, np.arange(1000, 9001, 1000), run_seed(1, 0))
     print([value.hex() for value in played.curves[:, 0].tolist()])
 """

@@ -27,7 +27,7 @@ from dpbandits.testing.driving import state_bytes
 
 
 def learner(horizon: int = 50) -> dpb.Learner:
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
     return policy.start(dpb.Arms(3, horizon=horizon), seed=1)
 
 
@@ -103,7 +103,7 @@ def test_no_decision_past_the_horizon_even_with_an_open_round() -> None:
 
 
 def test_without_a_guarantee_there_is_no_end() -> None:
-    it = dpb.GaussianThompson().start(dpb.Arms(2), seed=1)
+    it = dpb.arms.GaussianThompson().start(dpb.Arms(2), seed=1)
     assert str(it.guarantee).startswith("No privacy guarantee: ")
     for _ in range(100):
         it.decide()
@@ -123,13 +123,13 @@ def test_the_horizon_is_a_whole_number(horizon: Any) -> None:
 
 def test_budgets_and_problems_a_policy_cannot_use() -> None:
     with pytest.raises(BudgetNotAccepted, match="ModifiedThompson accepts GaussianDP"):
-        dpb.ModifiedThompson(privacy=dpb.PureDP(1.0))
+        dpb.arms.ModifiedThompson(privacy=dpb.PureDP(1.0))
     with pytest.raises(BudgetNotAccepted):
-        dpb.ModifiedThompson(privacy=1.0)  # type: ignore[arg-type]
+        dpb.arms.ModifiedThompson(privacy=1.0)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="needs the horizon"):
-        dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3))
+        dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3))
     with pytest.raises(InvalidInput, match="is for Arms"):
-        dpb.GaussianThompson().start("five arms")  # type: ignore[arg-type]
+        dpb.arms.GaussianThompson().start("five arms")  # type: ignore[arg-type]
 
 
 def test_an_unknown_policy_suggests_the_nearest() -> None:
@@ -141,7 +141,7 @@ def test_an_unknown_policy_suggests_the_nearest() -> None:
 
 def test_unseeded_learners_differ_and_seeded_ones_do_not() -> None:
     def choices(seed: int | None) -> list[int]:
-        it = dpb.GaussianThompson().start(dpb.Arms(5), seed=seed)
+        it = dpb.arms.GaussianThompson().start(dpb.Arms(5), seed=seed)
         return [it.decide().action for _ in range(60)]
 
     assert choices(3) == choices(3)
@@ -197,7 +197,7 @@ def test_a_call_that_was_cut_short_ends_the_learner() -> None:
 
 def test_a_signal_handler_is_refused_while_a_call_is_under_way() -> None:
     """It is run by the same thread, so that waiting for the call to end would be for ever."""
-    it = dpb.GaussianThompson().start(dpb.Arms(3), seed=1)
+    it = dpb.arms.GaussianThompson().start(dpb.Arms(3), seed=1)
     refused: list[str] = []
 
     def handle(*_: Any) -> None:
@@ -239,7 +239,7 @@ def test_nothing_is_decided_past_the_horizon_by_a_call_within_a_call() -> None:
 
 
 def test_another_thread_waits_for_a_call_to_end() -> None:
-    it = dpb.GaussianThompson().start(dpb.Arms(3), seed=1)
+    it = dpb.arms.GaussianThompson().start(dpb.Arms(3), seed=1)
     original, others = it._rounds._decide, []
 
     def slow(*given: Any) -> Any:
@@ -257,13 +257,16 @@ def test_another_thread_waits_for_a_call_to_end() -> None:
 
 
 def test_nothing_is_promised_where_a_policy_cannot_be_started() -> None:
-    local, tree = dpb.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
+    local, tree = (
+        dpb.local.LocalUCB(privacy=dpb.PureDP(1.0)),
+        dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6)),
+    )
     cases = [
         (local, dpb.LinearContexts(2), "is for Arms"),
         (local, dpb.Arms(3, capacity=5), "arms that stay"),
         (
-            dpb.LazyUCB(privacy=dpb.PureDP(1.0)),
-            dpb.MatroidBases(dpb.UniformMatroid(3, 1)),
+            dpb.arms.LazyUCB(privacy=dpb.PureDP(1.0)),
+            dpb.MatroidBases(dpb.matroids.UniformMatroid(3, 1)),
             "is for Arms",
         ),
         (dpb.LinUCB(), "five arms", "is for LinearProblem"),
@@ -333,14 +336,14 @@ def test_the_action_that_was_chosen_is_updated_whatever_type_is_given() -> None:
     [(np.uint8(4), 250, 64), (np.int8(4), np.int8(120), 32), (4, 1000, np.int64(10**15))],
 )
 def test_small_integers_do_not_overflow_in_a_guarantee(arms: Any, horizon: Any, prepulls: Any) -> None:
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(np.float32(1.0)), prepulls=prepulls)
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(np.float32(1.0)), prepulls=prepulls)
     with pytest.raises(InvalidInput, match="leave no round"):
         policy.start(dpb.Arms(arms, horizon=horizon))
     assert type(dpb.Arms(np.uint8(4)).arms) is int
 
 
 def test_what_is_spent_includes_the_open_round() -> None:
-    it = dpb.GaussianThompson().start(dpb.Arms(2, horizon=10), seed=1)
+    it = dpb.arms.GaussianThompson().start(dpb.Arms(2, horizon=10), seed=1)
     it.update(it.select(), 1.0)
     assert it.spent is None
     it.select()

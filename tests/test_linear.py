@@ -137,7 +137,7 @@ def test_the_papers_noise_and_the_exact_one() -> None:
     """The values of Shariff & Sheffet's formulas, worked out by hand."""
 
     def scale(rounds: int, budget: dpb.ApproxDP, calibration: str) -> float:
-        policy = dpb.TreeLinUCB(privacy=budget, calibration=calibration)
+        policy = dpb.linear.TreeLinUCB(privacy=budget, calibration=calibration)
         public, _ = policy.begin(dpb.LinearContexts(5, horizon=rounds))
         return float(public.tree.inner[0])
 
@@ -148,14 +148,14 @@ def test_the_papers_noise_and_the_exact_one() -> None:
     assert scale(100_000, dpb.ApproxDP(1.0, 1e-6), "paper") == pytest.approx(
         4 * math.sqrt(18) * 2 * math.log(4e6), rel=1e-12
     )
-    policy = dpb.TreeLinUCB(privacy=PAPER, calibration="paper")
+    policy = dpb.linear.TreeLinUCB(privacy=PAPER, calibration="paper")
     budget = policy.guarantee(dpb.LinearContexts(5, horizon=2**20)).budget
     assert budget == dpb.GaussianDP(math.sqrt(20 / 21) / (4 * math.log(40)))
 
 
 def test_the_papers_regularisers() -> None:
     """Proposition 11 at n = 2^20, d = 5, α = 1/n, from the printed formulas."""
-    public, _ = dpb.TreeLinUCB(privacy=PAPER, calibration="paper").begin(
+    public, _ = dpb.linear.TreeLinUCB(privacy=PAPER, calibration="paper").begin(
         dpb.LinearContexts(5, horizon=2**20)
     )
     n, m = 2.0**20, 21.0
@@ -195,8 +195,8 @@ def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
 
     The control is the shift as printed, which follows the most nodes that there can be.
     """
-    policy = dpb.TreeLinUCB(privacy=PAPER, noise=noise, alpha=1e-6)
-    stepped = Stepped(policy, dpb.SphereContexts(), 2**20 + 2, seed=3)
+    policy = dpb.linear.TreeLinUCB(privacy=PAPER, noise=noise, alpha=1e-6)
+    stepped = Stepped(policy, dpb.worlds.SphereContexts(), 2**20 + 2, seed=3)
     public, counts, printed = stepped.public, set(), []
     for stop in _stops():
         stepped.run(stop + 1)  # the prefix is released as the round after begins
@@ -217,11 +217,11 @@ def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
 
 CONFIDENT = [
     dpb.LinUCB(),
-    dpb.TreeLinUCB(privacy=MU),
-    dpb.TreeLinUCB(privacy=PAPER, noise="wishart"),
-    dpb.BatchedLinUCB(privacy=MU),
-    dpb.FactorizedLinUCB(privacy=MU),
-    dpb.LocalLinUCB(privacy=MU),
+    dpb.linear.TreeLinUCB(privacy=MU),
+    dpb.linear.TreeLinUCB(privacy=PAPER, noise="wishart"),
+    dpb.linear.BatchedLinUCB(privacy=MU),
+    dpb.linear.FactorizedLinUCB(privacy=MU),
+    dpb.local.LocalLinUCB(privacy=MU),
 ]
 _RUNS, _ROUNDS = 400, 1000
 
@@ -247,7 +247,7 @@ def _replaced(policy: Any, alpha: float) -> Any:
 
 def _missed(policy: Any) -> tuple[int, int]:
     """In how many runs θ* was outside the set at some time, and outside a third of it."""
-    world = dpb.SphereContexts(dim=3, actions=4)
+    world = dpb.worlds.SphereContexts(dim=3, actions=4)
     stops = np.unique(np.geomspace(2, _ROUNDS, 60).astype(int))
     whole = third = 0
     for run in range(_RUNS):
@@ -375,7 +375,7 @@ def test_late_rewards_are_missing_ones() -> None:
 def test_no_features_make_a_warning() -> None:
     given = [[0.0, 0.0], [1.7e308, -1.7e308], [5e-324, 0.0], [0.6, 0.8], [1e200, 5e-324]]
     half = math.sqrt(0.5)
-    for policy in (dpb.RandomizedLinUCB(privacy=MU), dpb.LocalLinUCB(privacy=MU)):
+    for policy in (dpb.RandomizedLinUCB(privacy=MU), dpb.local.LocalLinUCB(privacy=MU)):
         found = dpb.LinearContexts(2).context(given)[0]
         policy.rehearse(dpb.LinearContexts(2), seed=1).select(given)
         assert found == pytest.approx(
@@ -417,10 +417,10 @@ def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, 
         lambda: dpb.LinearActions([[1.0, 0.0], [math.nan, 1.0]]),
         lambda: dpb.LinearActions([[1.0, 0.0], [2.0, 0.0]]),
         lambda: dpb.LinearActions(3),
-        lambda: dpb.TreeLinUCB(privacy=MU, noise="cauchy"),
-        lambda: dpb.TreeLinUCB(privacy=MU, shifted=False),
-        lambda: dpb.BatchedLinUCB(privacy=MU, shift=1.0),
-        lambda: dpb.BatchedLinUCB(privacy=MU, alpha=1.0),
+        lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),
+        lambda: dpb.linear.TreeLinUCB(privacy=MU, shifted=False),
+        lambda: dpb.linear.BatchedLinUCB(privacy=MU, shift=1.0),
+        lambda: dpb.linear.BatchedLinUCB(privacy=MU, alpha=1.0),
         lambda: dpb.RandomizedLinUCB(privacy=MU, blocks=(4, 0)),
         lambda: dpb.LinearActions([[1.0, 0.0], [0.0, 1.0]]).context([1.0]),
     ],
@@ -433,7 +433,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(make: Any) -> None:
 def test_what_only_some_budgets_can_pay_for_is_refused_for_others() -> None:
     for options in ({"noise": "wishart"}, {"calibration": "paper"}):
         with pytest.raises(BudgetNotAccepted, match="ApproxDP"):
-            dpb.TreeLinUCB(privacy=MU, **options)
+            dpb.linear.TreeLinUCB(privacy=MU, **options)
 
 
 def test_disjoint_arms_take_one_vector() -> None:
@@ -457,16 +457,16 @@ def test_many_features_and_actions_work() -> None:
 
 # The public decision set, and the other noise: what the conformance suite does not meet by default.
 
-PUBLIC = dpb.FixedActions(dim=2, actions=3, gap=0.3, public=True)
+PUBLIC = dpb.worlds.FixedActions(dim=2, actions=3, gap=0.3, public=True)
 
 
 @pytest.mark.parametrize(
     "policy",
     [
         dpb.RandomizedLinUCB(privacy=MU),
-        dpb.BatchedLinUCB(privacy=MU),
-        dpb.BatchedLinThompson(privacy=MU),
-        dpb.LinThompson(),
+        dpb.linear.BatchedLinUCB(privacy=MU),
+        dpb.linear.BatchedLinThompson(privacy=MU),
+        dpb.linear.LinThompson(),
     ],
     ids=lambda policy: type(policy).__name__,
 )
@@ -478,7 +478,7 @@ def test_a_public_decision_set_conforms(policy: Any) -> None:
 
 @pytest.mark.parametrize("options", [{"noise": "wishart"}, {"calibration": "paper"}], ids=str)
 def test_other_noises_of_the_tree_conform(options: Any) -> None:
-    check_policy(dpb.TreeLinUCB(privacy=PAPER, **options))
+    check_policy(dpb.linear.TreeLinUCB(privacy=PAPER, **options))
 
 
 def test_recommendations() -> None:
@@ -487,7 +487,7 @@ def test_recommendations() -> None:
     assert isinstance(dpb.recommend(actions, PAPER).policy, dpb.RandomizedLinUCB)
     assert isinstance(dpb.recommend(contexts, dpb.NonPrivate()).policy, dpb.LinUCB)
     pure = dpb.recommend(dpb.LinearContexts(5, horizon=1000), dpb.PureDP(1.0))
-    assert isinstance(pure.policy, dpb.TreeContextualUCB)
+    assert isinstance(pure.policy, dpb.linear.TreeContextualUCB)
     for problem in (contexts, actions):
         with pytest.raises(InvalidInput):
             dpb.recommend(problem, dpb.PureDP(1.0))

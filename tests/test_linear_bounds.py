@@ -34,7 +34,7 @@ def test_theorems_5_and_6_by_hand() -> None:
 
 def test_theorem_5_covers_what_is_measured() -> None:
     """Its failure probability is 10⁻³ a run; a hundredth of it is exceeded, so it is not vacuous."""
-    trace = dpb.simulate(dpb.LinUCB(), dpb.SphereContexts(), 1000, 3, seed=0, progress=False)
+    trace = dpb.simulate(dpb.LinUCB(), dpb.worlds.SphereContexts(), 1000, 3, seed=0, progress=False)
     worst = float(trace.regret("lin-ucb")[:, -1].max())
     bound = regret_bound(1000, 5, 1e-3, **PLAIN)
     assert bound / 100 < worst < bound

@@ -10,22 +10,22 @@ from scipy.stats import kstest
 
 import dpbandits as dpb
 from dpbandits.engine import Streams
-from dpbandits.environments.linear.spheres import band_mass, band_mean, largest_mean
-from dpbandits.environments.linear.worlds import LinearEnvironment
 from dpbandits.errors import InvalidInput
 from dpbandits.testing.driving import drive, simulated_totals
+from dpbandits.worlds.linear.spheres import band_mass, band_mean, largest_mean
+from dpbandits.worlds.linear.worlds import LinearEnvironment
 
 WORLDS: dict[str, LinearEnvironment] = {
-    "sphere": dpb.SphereContexts(),
-    "no gap": dpb.SphereContexts(3, 4, 0.0),
-    "gaussian": dpb.SphereContexts(4, 6, 0.3, "gaussian"),
-    "fixed": dpb.FixedActions(4, 6, seed=3),
-    "public": dpb.FixedActions(4, 6, public=True, seed=3),
-    "low rank": dpb.LowRankContexts(6, 5, 2),
-    "switching": dpb.SwitchingContexts(5, 6, switch=40),
-    "switching, unseen": dpb.SwitchingContexts(5, 6, switch=40, tilt=0.0),
-    "rotating": dpb.RotatingContexts(5, 6, turn=90),
-    "disjoint": dpb.DisjointContexts(3, 4),
+    "sphere": dpb.worlds.SphereContexts(),
+    "no gap": dpb.worlds.SphereContexts(3, 4, 0.0),
+    "gaussian": dpb.worlds.SphereContexts(4, 6, 0.3, "gaussian"),
+    "fixed": dpb.worlds.FixedActions(4, 6, seed=3),
+    "public": dpb.worlds.FixedActions(4, 6, public=True, seed=3),
+    "low rank": dpb.worlds.LowRankContexts(6, 5, 2),
+    "switching": dpb.worlds.SwitchingContexts(5, 6, switch=40),
+    "switching, unseen": dpb.worlds.SwitchingContexts(5, 6, switch=40, tilt=0.0),
+    "rotating": dpb.worlds.RotatingContexts(5, 6, turn=90),
+    "disjoint": dpb.worlds.DisjointContexts(3, 4),
 }
 each_world = pytest.mark.parametrize("environment", WORLDS.values(), ids=WORLDS)
 
@@ -57,7 +57,7 @@ def test_what_is_shown_is_what_pays(environment: LinearEnvironment) -> None:
         first = theta if first is None else first
         assert (theta == first).all()
     other = next(rounds_of(environment, 1, seed=2))[3]
-    fresh = not isinstance(environment, dpb.FixedActions)
+    fresh = not isinstance(environment, dpb.worlds.FixedActions)
     assert (other != first).any() == fresh
 
 
@@ -65,7 +65,7 @@ def test_what_is_shown_is_what_pays(environment: LinearEnvironment) -> None:
 def test_the_gap_is_kept(gap: float) -> None:
     """One action pays ¾, all others between −¾ and ¾ − gap, and they come near both ends."""
     places, others = [], []
-    for features, means, _, _, _ in rounds_of(dpb.SphereContexts(gap=gap), 400):
+    for features, means, _, _, _ in rounds_of(dpb.worlds.SphereContexts(gap=gap), 400):
         lengths = np.linalg.norm(features, axis=1)
         np.testing.assert_allclose(lengths, 1.0, atol=1e-11)
         assert np.ptp(lengths) < 1e-14  # which is the best is not told by it
@@ -79,7 +79,7 @@ def test_the_gap_is_kept(gap: float) -> None:
 @pytest.mark.parametrize(("dim", "gap"), [(2, 0.1), (3, 0.0), (4, 1.0), (5, 0.1), (8, 0.5), (11, 0.1)])
 def test_others_have_the_law_of_their_band(dim: int, gap: float) -> None:
     """Kolmogorov–Smirnov at 1e-6; the law of another dimension is rejected."""
-    seen = rounds_of(dpb.SphereContexts(dim, gap=gap), 600)
+    seen = rounds_of(dpb.worlds.SphereContexts(dim, gap=gap), 600)
     means = np.concatenate([np.delete(m, m.argmax()) for _, m, *_ in seen])
 
     def law(dim: int) -> float:
@@ -91,7 +91,7 @@ def test_others_have_the_law_of_their_band(dim: int, gap: float) -> None:
 
 def test_directions_are_uniform_across() -> None:
     """Kolmogorov–Smirnov at 1e-6 orthogonal to θ*; the law of another dimension is rejected."""
-    seen = list(rounds_of(dpb.SphereContexts(), 400))
+    seen = list(rounds_of(dpb.worlds.SphereContexts(), 400))
     means = np.concatenate([np.delete(m, m.argmax()) for _, m, *_ in seen])
     theta = seen[0][3]
     across = np.linalg.svd(theta[None, :])[2][1]  # a unit vector orthogonal to θ*
@@ -108,7 +108,7 @@ def test_directions_are_uniform_across() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_fixed_set_has_one_length(seed: int) -> None:
-    features, *_ = next(rounds_of(dpb.FixedActions(seed=seed), 1))
+    features, *_ = next(rounds_of(dpb.worlds.FixedActions(seed=seed), 1))
     assert np.ptp(np.linalg.norm(features, axis=1)) < 1e-14
 
 
@@ -131,7 +131,7 @@ def test_uniform_regret_is_that_of_uniform_play(environment: LinearEnvironment) 
     finals = []
     for run in range(60):
         played = simulated_totals(
-            dpb.UniformActions(), environment, np.random.SeedSequence(run), 80, chunk=80
+            dpb.linear.UniformActions(), environment, np.random.SeedSequence(run), 80, chunk=80
         )
         finals.append(played[0] / 80)
     error = np.std(finals, ddof=1) / np.sqrt(len(finals))
@@ -149,13 +149,13 @@ def test_two_policies_meet_the_same_world(environment: LinearEnvironment) -> Non
         return b"".join(means.tobytes() for _, means, *_ in seen)
 
     assert shown(0, 1) == shown(3, 1)
-    if not isinstance(environment, dpb.FixedActions):
+    if not isinstance(environment, dpb.worlds.FixedActions):
         assert shown(0, 1) != shown(0, 2)
 
 
 @each_world
 def test_plain_and_compiled_worlds_agree(environment: LinearEnvironment) -> None:
-    policy, seed = dpb.UniformActions(), np.random.SeedSequence(5)
+    policy, seed = dpb.linear.UniformActions(), np.random.SeedSequence(5)
     learner = policy.rehearse(environment.problem(300), seed=seed)
     assert drive(learner, environment, seed, 300).totals == simulated_totals(
         policy, environment, seed, 300, chunk=77
@@ -171,7 +171,7 @@ def test_low_rank_contexts_have_their_rank() -> None:
 @pytest.mark.parametrize("tilt", [0.0, 0.3])
 def test_contexts_switch_to_what_was_not_seen(tilt: float) -> None:
     """Up to the switch near a plane, afterwards near the three dimensions orthogonal to it."""
-    environment = dpb.SwitchingContexts(5, 6, switch=40, tilt=tilt)
+    environment = dpb.worlds.SwitchingContexts(5, 6, switch=40, tilt=tilt)
     features = [f for f, *_ in rounds_of(environment, 100)]
     before, after = np.concatenate(features[:40]), np.concatenate(features[40:])
     rows = np.linalg.svd(before)[2]
@@ -187,7 +187,9 @@ def test_the_plane_turns_through_the_whole_space() -> None:
     """Each decision set is near a plane; neighbours are alike, the first and last are orthogonal."""
     rounds = 91
     planes = []
-    for features, *_ in rounds_of(dpb.RotatingContexts(5, 200, turn=rounds - 1, tilt=0.1), rounds):
+    for features, *_ in rounds_of(
+        dpb.worlds.RotatingContexts(5, 200, turn=rounds - 1, tilt=0.1), rounds
+    ):
         assert np.linalg.norm(features, axis=1) == pytest.approx(1.0)
         _, sizes, rows = np.linalg.svd(features, full_matrices=False)
         # 200 actions of tilt .1: all but 1 % of the squares are in the plane.
@@ -210,7 +212,7 @@ def test_disjoint_features_are_blocks() -> None:
 
 
 def test_private_and_public_sets_are_one_instance() -> None:
-    private, public = dpb.FixedActions(seed=7), dpb.FixedActions(seed=7, public=True)
+    private, public = dpb.worlds.FixedActions(seed=7), dpb.worlds.FixedActions(seed=7, public=True)
     features, means, *_ = next(rounds_of(private, 1))
     assert isinstance(public.problem(5), dpb.LinearActions)
     assert (public.problem(5).actions == features).all()
@@ -230,18 +232,18 @@ def test_expectations_over_spheres() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: dpb.SphereContexts(1), "dim"),
-        (lambda: dpb.SphereContexts(5, 1), "actions"),
-        (lambda: dpb.SphereContexts(gap=-0.1), "gap"),
-        (lambda: dpb.SphereContexts(gap=1.6), "gap"),
-        (lambda: dpb.SphereContexts(64, gap=1.3), "gap"),
-        (lambda: dpb.SphereContexts(rewards="uniform"), "rewards"),
-        (lambda: dpb.FixedActions(seed=-1), "seed"),
-        (lambda: dpb.LowRankContexts(4, rank=5), "dim"),
-        (lambda: dpb.SwitchingContexts(switch=0), "switch"),
-        (lambda: dpb.RotatingContexts(2), "dim"),
-        (lambda: dpb.RotatingContexts(tilt=1.5), "tilt"),
-        (lambda: dpb.DisjointContexts(arms=1), "arms"),
+        (lambda: dpb.worlds.SphereContexts(1), "dim"),
+        (lambda: dpb.worlds.SphereContexts(5, 1), "actions"),
+        (lambda: dpb.worlds.SphereContexts(gap=-0.1), "gap"),
+        (lambda: dpb.worlds.SphereContexts(gap=1.6), "gap"),
+        (lambda: dpb.worlds.SphereContexts(64, gap=1.3), "gap"),
+        (lambda: dpb.worlds.SphereContexts(rewards="uniform"), "rewards"),
+        (lambda: dpb.worlds.FixedActions(seed=-1), "seed"),
+        (lambda: dpb.worlds.LowRankContexts(4, rank=5), "dim"),
+        (lambda: dpb.worlds.SwitchingContexts(switch=0), "switch"),
+        (lambda: dpb.worlds.RotatingContexts(2), "dim"),
+        (lambda: dpb.worlds.RotatingContexts(tilt=1.5), "tilt"),
+        (lambda: dpb.worlds.DisjointContexts(arms=1), "arms"),
     ],
 )
 def test_bad_arguments_are_refused(make: Any, says: str) -> None:
@@ -251,4 +253,4 @@ def test_bad_arguments_are_refused(make: Any, says: str) -> None:
 
 @each_world
 def test_recipes_survive_a_round_trip(environment: LinearEnvironment) -> None:
-    assert dpb.Environment.from_json(environment.to_json()) == environment
+    assert dpb.worlds.Environment.from_json(environment.to_json()) == environment

@@ -41,20 +41,20 @@ from faulty_policies import FaultyLocal
 
 ARMS = dpb.Arms(3)
 POLICIES = [
-    dpb.LocalUCB(privacy=privacy, rewards=rewards)
+    dpb.local.LocalUCB(privacy=privacy, rewards=rewards)
     for privacy in (dpb.PureDP(0.5), dpb.GaussianDP(0.7))
     for rewards in ("binary", "bounded")
 ]
 POLICY = POLICIES[0]
 
 
-def message_to(server: dpb.Server, reward: float = 1.0, seed: int | None = None) -> bytes:
+def message_to(server: dpb.local.Server, reward: float = 1.0, seed: int | None = None) -> bytes:
     person = server.policy.person(server.problem, server.broadcast(), seed=seed)
     person.select()
     return person.report(reward)
 
 
-def served(policy: dpb.LocalPolicy = POLICY, rounds: int = 20) -> dpb.Server:
+def served(policy: dpb.local.LocalPolicy = POLICY, rounds: int = 20) -> dpb.local.Server:
     server = policy.start(ARMS)
     for index in range(rounds):
         server.receive(message_to(server, index % 2, seed=index))
@@ -125,7 +125,7 @@ def test_a_budget_too_small_for_any_coin_is_refused() -> None:
 # What a server makes up
 
 
-def _people(policy: dpb.LocalPolicy, problem: dpb.Problem, broadcast: bytes) -> list[int]:
+def _people(policy: dpb.local.LocalPolicy, problem: dpb.Problem, broadcast: bytes) -> list[int]:
     """The sizes of the messages of extreme people on a broadcast."""
     sent = []
     for context, reward in problem.extreme_people():
@@ -142,10 +142,13 @@ def _people(policy: dpb.LocalPolicy, problem: dpb.Problem, broadcast: bytes) -> 
 @pytest.mark.parametrize(
     ("policy", "problem"),
     [
-        (dpb.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.Arms(3)),
-        (dpb.LocalUCB(privacy=dpb.GaussianDP(1.0), rewards="bounded", loglog=3.0), dpb.Arms(3)),
-        (dpb.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)),
-        (dpb.Capri(privacy=dpb.GaussianDP(1.0), trust="local"), dpb.KernelContexts.example(None)),
+        (dpb.local.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.Arms(3)),
+        (dpb.local.LocalUCB(privacy=dpb.GaussianDP(1.0), rewards="bounded", loglog=3.0), dpb.Arms(3)),
+        (dpb.local.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)),
+        (
+            dpb.kernels.Capri(privacy=dpb.GaussianDP(1.0), trust="local"),
+            dpb.KernelContexts.example(None),
+        ),
         (
             dpb.KernelThompson(privacy=dpb.GaussianDP(1.0), trust="local"),
             dpb.KernelContexts.example(None),
@@ -155,7 +158,7 @@ def _people(policy: dpb.LocalPolicy, problem: dpb.Problem, broadcast: bytes) -> 
 )
 @pytest.mark.parametrize("value", [1e300, -1e300, 1e-300, 0.0])
 def test_a_message_comes_whatever_is_broadcast(
-    policy: dpb.LocalPolicy, problem: dpb.Problem, value: float
+    policy: dpb.local.LocalPolicy, problem: dpb.Problem, value: float
 ) -> None:
     """Otherwise a broadcast decides who can answer, and silence tells about her data.
 
@@ -190,14 +193,14 @@ class _Stumbles(local_ucb.Public):
 
 
 def test_an_audit_notices_who_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = dpb.LocalUCB(privacy=dpb.PureDP(1.0))
+    policy = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0))
     assert report_cost(policy, ARMS) <= 1.0 + 1e-9
     monkeypatch.setattr(local_ucb, "Public", _Stumbles)
     assert report_cost(policy, ARMS) == math.inf
 
 
 def test_a_signal_handler_cannot_send_a_second_message() -> None:
-    policy = dpb.LocalUCB(privacy=dpb.PureDP(1.0))
+    policy = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0))
     server = policy.start(ARMS, seed=1)
     person = policy.person(ARMS, server.broadcast(), seed=1)
     person.select()
@@ -219,7 +222,9 @@ def test_a_signal_handler_cannot_send_a_second_message() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_replay_and_made_up_broadcasts_cost_the_budget_and_no_more(policy: dpb.LocalPolicy) -> None:
+def test_replay_and_made_up_broadcasts_cost_the_budget_and_no_more(
+    policy: dpb.local.LocalPolicy,
+) -> None:
     found, limit = replay(policy, rounds=16), policy.privacy.size
     assert found.passed, str(found)
     assert found.cost == pytest.approx(limit, rel=1e-9)
@@ -233,13 +238,13 @@ def test_messages_by_brute_force() -> None:
     above five of them. The control, a policy at twice the budget, is outside.
     """
 
-    def share(policy: dpb.LocalPolicy, reward: float) -> float:
+    def share(policy: dpb.local.LocalPolicy, reward: float) -> float:
         public, _ = policy.begin(ARMS)
         report, noise = type(public).report, np.random.default_rng(5)
         return float(np.mean([report(public, None, 0, reward, noise)[1] for _ in range(40_000)]))
 
     for epsilon, private in ((0.5, True), (1.0, False)):
-        policy = dpb.LocalUCB(privacy=dpb.PureDP(epsilon))
+        policy = dpb.local.LocalUCB(privacy=dpb.PureDP(epsilon))
         one, other = share(policy, 1.0), share(policy, 0.0)
         worst = max(abs(math.log(one / other)), abs(math.log((1 - one) / (1 - other))))
         assert (abs(worst - 0.5) < 0.08) is private
@@ -285,7 +290,7 @@ def test_wrong_reports_are_caught(kind: type[FaultyLocal]) -> None:
 
 
 def test_bounded_rewards_conform_too() -> None:
-    check_policy(dpb.LocalUCB(privacy=dpb.PureDP(1.0), rewards="bounded"))
+    check_policy(dpb.local.LocalUCB(privacy=dpb.PureDP(1.0), rewards="bounded"))
 
 
 def test_the_guarantee_says_who_is_trusted() -> None:
@@ -297,17 +302,17 @@ def test_the_guarantee_says_who_is_trusted() -> None:
 
 
 def test_the_server_has_no_method_that_takes_a_context_or_a_reward() -> None:
-    methods = {name: method for name, method in inspect.getmembers(dpb.Server, inspect.isfunction)}
+    methods = {name: method for name, method in inspect.getmembers(dpb.local.Server, inspect.isfunction)}
     public = {name for name in methods if not name.startswith("_")}
     assert public == {"broadcast", "receive", "released"}
     taken = {name for method in methods.values() for name in inspect.signature(method).parameters}
     assert not {"context", "reward", "action", "offered"} & taken
-    assert inspect.signature(dpb.Server.receive).parameters.keys() == {"self", "message"}
+    assert inspect.signature(dpb.local.Server.receive).parameters.keys() == {"self", "message"}
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_with_the_same_messages_the_server_is_the_same_whoever_sent_them(
-    policy: dpb.LocalPolicy,
+    policy: dpb.local.LocalPolicy,
 ) -> None:
     """Two people with opposite rewards; the second one's draws are forced to the first one's results."""
     one, other = policy.start(ARMS), policy.start(ARMS)
@@ -370,7 +375,7 @@ def test_a_message_that_cannot_be_right_is_refused_and_changes_nothing(spoil: An
 
 @pytest.mark.parametrize("answer", [41.0 * 2.0, -1e300, 10**400])
 def test_a_number_that_the_noise_cannot_reach_is_refused(answer: float) -> None:
-    server = served(dpb.LocalUCB(privacy=dpb.PureDP(0.5), rewards="bounded"))
+    server = served(dpb.local.LocalUCB(privacy=dpb.PureDP(0.5), rewards="bounded"))
     with pytest.raises(InvalidInput, match="within 40 scales"):
         server.receive(_altered(content=[0, answer])(message_to(server)))
     server.receive(_altered(content=[0, 79.0])(message_to(server)))
@@ -391,7 +396,7 @@ def test_a_message_counts_once_in_any_order() -> None:
 def test_what_is_too_old_to_be_remembered_is_refused_and_memory_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dpb.Server, "window", 8)
+    monkeypatch.setattr(dpb.local.Server, "window", 8)
     server = served(rounds=3)
     used, late = message_to(server), message_to(server)
     server.receive(used)
@@ -444,7 +449,7 @@ def test_a_receive_that_was_cut_short_ends_the_server() -> None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Ending(dpb.LocalUCB):
+class Ending(dpb.local.LocalUCB):
     """A local policy whose guarantee ends."""
 
     def guarantee(self, problem: dpb.Arms) -> dpb.Guarantee:
@@ -515,7 +520,7 @@ def test_a_skipped_message_looks_like_any_other() -> None:
 
 
 def test_people_draw_from_the_operating_system_unless_seeded() -> None:
-    server = dpb.LocalUCB(privacy=dpb.PureDP(1.0), rewards="bounded").start(ARMS)
+    server = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0), rewards="bounded").start(ARMS)
     assert message_to(server, seed=3) == message_to(server, seed=3)
     free = [json.loads(message_to(server)) for _ in range(20)]
     assert len({record["ticket"] for record in free}) == 20
@@ -545,7 +550,7 @@ def _public(**changes: Any) -> Callable[[bytes], bytes]:
 BAD_BROADCASTS: dict[str, tuple[Any, str]] = {
     "a message": (_altered(kind="message"), "not a broadcast"),
     "another budget": (
-        _altered(policy=dpb.LocalUCB(privacy=dpb.PureDP(50.0)).to_dict()),
+        _altered(policy=dpb.local.LocalUCB(privacy=dpb.PureDP(50.0)).to_dict()),
         "is for the policy",
     ),
     "less noise": (_public(bias=1.0), "the broadcast says bias = 1.0, the recipe gives 0.2449"),
@@ -575,7 +580,7 @@ def test_other_problems_and_policies_with_secrets_are_refused() -> None:
     with pytest.raises(InvalidInput, match="is for Arms"):
         POLICY.start("three arms")  # type: ignore[arg-type]
 
-    class Hoards(dpb.LocalUCB):
+    class Hoards(dpb.local.LocalUCB):
         def begin(self, problem: dpb.Arms) -> tuple[Any, Any]:
             return super().begin(problem)[0], local_ucb.Public(*super().begin(problem)[0])
 
@@ -595,7 +600,7 @@ def test_a_policy_has_the_verbs_of_one_model() -> None:
 
 
 def test_the_index_by_hand() -> None:
-    policy = dpb.LocalUCB(privacy=dpb.PureDP(2.0), rewards="bounded", loglog=3.0)
+    policy = dpb.local.LocalUCB(privacy=dpb.PureDP(2.0), rewards="bounded", loglog=3.0)
     public, _ = policy.begin(ARMS)
     receive, select = (getattr(type(public), name) for name in ("receive", "select"))
     for message in ((0, 0.25), (0, -0.75), (1, 1.0), (2, -0.5)):
@@ -618,13 +623,13 @@ def test_the_index_by_hand() -> None:
     ],
 )
 def test_variances(privacy: dpb.Budget, rewards: str, variance: float) -> None:
-    public, _ = dpb.LocalUCB(privacy=privacy, rewards=rewards).begin(ARMS)
+    public, _ = dpb.local.LocalUCB(privacy=privacy, rewards=rewards).begin(ARMS)
     assert public.spread == pytest.approx(math.sqrt(2.0 * variance))
 
 
 @pytest.mark.parametrize("rewards", ["binary", "bounded"])
 def test_without_noise_it_is_the_textbook_index(rewards: str) -> None:
-    learner = dpb.LocalUCB(privacy=dpb.NonPrivate(), rewards=rewards).rehearse(ARMS, seed=2)
+    learner = dpb.local.LocalUCB(privacy=dpb.NonPrivate(), rewards=rewards).rehearse(ARMS, seed=2)
     rng, sums, counts = np.random.default_rng(3), np.zeros(3), np.zeros(3)
     for done in range(400):
         arm = learner.select()
@@ -652,7 +657,7 @@ def test_the_confidence_bound_holds_as_often_as_it_says() -> None:
     """
     f, n, rng = 3.0, 30, np.random.default_rng(0)
     for rewards in ("binary", "bounded"):
-        public, _ = dpb.LocalUCB(privacy=dpb.PureDP(1.0), rewards=rewards).begin(ARMS)
+        public, _ = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0), rewards=rewards).begin(ARMS)
         drawn = (rng.random((20_000, n)) < 0.5) - 0.5
         if rewards == "binary":
             answers = debiased(rng.binomial(1, heads(drawn, public.bias)), public.bias)
@@ -678,17 +683,17 @@ def _numbers(policy: Any, problem: Any, offered: tuple[Any, ...], reward: float)
 @pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 3.0, 1e12])
 def test_the_last_bits_of_a_message_tell_nothing(scale: float) -> None:
     # Without rounding, a number near 0 with bits below 2⁻⁵³ cannot be around 1: it is around 0.
-    linear, contexts = dpb.LocalLinUCB(privacy=dpb.GaussianDP(1.0 / scale)), dpb.LinearContexts(1)
+    linear, contexts = dpb.local.LocalLinUCB(privacy=dpb.GaussianDP(1.0 / scale)), dpb.LinearContexts(1)
     step = rounding_step(1.5 * scale)
     for row in (0.0, 1.0):
         numbers = _numbers(linear, contexts, ([[row]],), 1.0) / step
         assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 390
     for budget in (dpb.PureDP(1.0 / scale), dpb.GaussianDP(1.0 / scale)):
-        arms = dpb.LocalUCB(privacy=budget, rewards="bounded")
+        arms = dpb.local.LocalUCB(privacy=budget, rewards="bounded")
         numbers = _numbers(arms, dpb.Arms(2), (), 0.5) / rounding_step(scale)
         assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 190
-    pairs = dpb.KernelContexts(dpb.Matern(0.2), (0.0, 1.0), (0.0, 1.0))
-    for kind, reward in product((dpb.KernelThompson, dpb.Capri), (0.0, 1.0)):
+    pairs = dpb.KernelContexts(dpb.kernels.Matern(0.2), (0.0, 1.0), (0.0, 1.0))
+    for kind, reward in product((dpb.KernelThompson, dpb.kernels.Capri), (0.0, 1.0)):
         kernel = kind(privacy=dpb.GaussianDP(1.0 / scale), trust="local")
         numbers = _numbers(kernel, pairs, (0,), reward) / rounding_step(2.0 * scale)
         assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 390

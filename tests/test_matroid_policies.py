@@ -17,7 +17,7 @@ from dpbandits.testing import example_policies
 from dpbandits.testing.driving import drive, state_bytes
 
 ALL = [policy for name in matroid.__all__ for policy in example_policies(getattr(matroid, name))]
-PRINTED = [dpb.PrivateMatroidUCB, dpb.PrivateMatroidThompson]
+PRINTED = [dpb.matroids.PrivateMatroidUCB, dpb.matroids.PrivateMatroidThompson]
 
 
 def name(policy: dpb.Policy) -> str:
@@ -29,7 +29,7 @@ def name(policy: dpb.Policy) -> str:
     ("budget", "cost"), [(dpb.PureDP(0.5), 7 / 3), (dpb.GaussianDP(1.0), 1.5275252)]
 )
 def test_the_printed_first_round_costs_all_items_over_the_rank(
-    kind: type[dpb.PrivateMatroidUCB], budget: dpb.Budget, cost: float
+    kind: type[dpb.matroids.PrivateMatroidUCB], budget: dpb.Budget, cost: float
 ) -> None:
     """L = 7 and K = 3: (7/3)ε under ε-DP, √(7/3)μ under μ-GDP; without that round the budget itself."""
     problem = TABLE_2.problem(None)
@@ -70,7 +70,7 @@ def test_bases_are_played_and_loops_are_not(policy: dpb.Policy) -> None:
 @pytest.mark.parametrize("policy", ALL, ids=name)
 def test_the_first_round_favours_no_item(policy: dpb.Policy) -> None:
     """Any 2 of 8 items: each in a quarter of 400 first rounds, within 5 standard errors (5·10⁻⁶)."""
-    problem = dpb.MatroidBases(dpb.UniformMatroid(8, 2))
+    problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(8, 2))
     first = Counter(
         int(item) for seed in range(400) for item in policy.start(problem, seed=seed).select()
     )
@@ -80,7 +80,7 @@ def test_the_first_round_favours_no_item(policy: dpb.Policy) -> None:
 
 def test_the_printed_index_by_hand() -> None:
     """U = w̃ + √(3 ln(Kt)/T) + 3 ln(Kt)/(ε₀T), with w̃ of the last batch alone."""
-    policy = dpb.PrivateMatroidUCB(privacy=dpb.PureDP(2.0))
+    policy = dpb.matroids.PrivateMatroidUCB(privacy=dpb.PureDP(2.0))
     learner = policy.start(TABLE_2.problem(None), seed=1)
     drive(learner, TABLE_2, run_seed(1, 0), 200)
     learner.select()
@@ -95,7 +95,7 @@ def test_the_printed_index_by_hand() -> None:
 
 
 def test_klucb_and_tree_index_by_hand() -> None:
-    learner = dpb.MatroidKLUCB().start(TABLE_2.problem(None), seed=1)
+    learner = dpb.matroids.MatroidKLUCB().start(TABLE_2.problem(None), seed=1)
     drive(learner, TABLE_2, run_seed(1, 0), 100)
     learner.select()
     public, level = learner._public, math.log(101) + 3 * math.log(math.log(101))
@@ -103,7 +103,7 @@ def test_klucb_and_tree_index_by_hand() -> None:
         x, q, plays = public.mean[item], public.score[item], public.plays[item]
         kl = sum(a * math.log(a / b) for a, b in ((x, q), (1 - x, 1 - q)) if a > 0)
         assert plays * kl == pytest.approx(level, rel=1e-6)
-    tree = dpb.CombinatorialTreeUCB(privacy=dpb.PureDP(3.0), confidence="paper")
+    tree = dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(3.0), confidence="paper")
     learner = tree.start(TABLE_2.problem(None), seed=1)
     drive(learner, TABLE_2, run_seed(1, 0), 100)
     learner.select()
@@ -196,7 +196,7 @@ def test_rewards_that_are_not_fed_are_not_read() -> None:
     ],
 )
 def test_defaults_of_the_focused_rule(budget: dpb.Budget, rank: int, schedule: tuple[int, int]) -> None:
-    problem = dpb.MatroidBases(dpb.UniformMatroid(30, rank))
+    problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(30, rank))
     assert dpb.FocusedMatroidUCB(privacy=budget).schedule(problem) == schedule
 
 
@@ -205,10 +205,10 @@ def table_2() -> dict[str, Any]:
     """20 runs of 10⁴ rounds; the standard errors are below 0.002, so 1 % is 10 of them."""
     two = dpb.PureDP(2.0)
     policies = {
-        "OMM": dpb.MatroidUCB(),
-        "CTS": dpb.MatroidThompson(),
-        "DPUCB-MAT": dpb.PrivateMatroidUCB(privacy=two, calibration="paper"),
-        "DPTS-MAT": dpb.PrivateMatroidThompson(privacy=two, calibration="paper"),
+        "OMM": dpb.matroids.MatroidUCB(),
+        "CTS": dpb.matroids.MatroidThompson(),
+        "DPUCB-MAT": dpb.matroids.PrivateMatroidUCB(privacy=two, calibration="paper"),
+        "DPTS-MAT": dpb.matroids.PrivateMatroidThompson(privacy=two, calibration="paper"),
         "recommended": dpb.recommend(TABLE_2.problem(10_000), two).policy,
     }
     trace = dpb.simulate(policies, TABLE_2, 10_000, 20, seed=0, progress=False)
@@ -232,7 +232,7 @@ def test_the_recommended_policy_earns_more_than_those_without_privacy(table_2: d
 
 
 def test_recommendations_say_when_there_is_too_little() -> None:
-    problem = dpb.MatroidBases(dpb.UniformMatroid(100, 17), horizon=20_000)
+    problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(100, 17), horizon=20_000)
     assert "expect little" not in dpb.recommend(problem, dpb.PureDP(2.0)).reason
     assert "expect little" in dpb.recommend(problem, dpb.PureDP(0.05)).reason
     assert isinstance(dpb.recommend(problem, dpb.NonPrivate()).policy, dpb.FocusedMatroidUCB)
@@ -240,18 +240,18 @@ def test_recommendations_say_when_there_is_too_little() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidInput, match="MatroidUCB is for MatroidBases"):
-        dpb.MatroidUCB().start(dpb.Arms(3))
+        dpb.matroids.MatroidUCB().start(dpb.Arms(3))
     with pytest.raises(InvalidInput, match="UCB1 is for Arms"):
-        dpb.UCB1().start(TABLE_2.problem(None))
+        dpb.arms.UCB1().start(TABLE_2.problem(None))
     with pytest.raises(BudgetNotAccepted):
-        dpb.PrivateMatroidUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
+        dpb.matroids.PrivateMatroidUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
     with pytest.raises(InvalidInput, match="for ε-DP"):
-        dpb.CombinatorialTreeUCB(privacy=dpb.GaussianDP(1.0), confidence="paper")
+        dpb.matroids.CombinatorialTreeUCB(privacy=dpb.GaussianDP(1.0), confidence="paper")
     for wrong in ({"fed": 0}, {"first_batch": 0}, {"growth": 0.0}, {"caution": -1.0}, {"block": 0}):
         with pytest.raises(InvalidInput):
             dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0), **wrong)
     with pytest.raises(InvalidInput):
-        dpb.MatroidThompson(prior="cauchy")
+        dpb.matroids.MatroidThompson(prior="cauchy")
 
 
 def test_the_command_line_knows_matroids() -> None:

@@ -25,7 +25,7 @@ Independent = Callable[[tuple[int, ...]], bool]
 class Case(NamedTuple):
     """A matroid, and its independent sets as one would say them without thinking of speed."""
 
-    matroid: dpb.Matroid
+    matroid: dpb.matroids.Matroid
     independent: Independent
 
 
@@ -54,7 +54,7 @@ def linear(draw: Any) -> Case:
         vectors[1] = [2 * x for x in vectors[0]]  # parallel, unless it is a loop
     exact = [[Fraction(x) for x in row] for row in vectors]
     return Case(
-        dpb.LinearMatroid(tuple(map(tuple, vectors))),
+        dpb.matroids.LinearMatroid(tuple(map(tuple, vectors))),
         lambda chosen: rational_rank([exact[i] for i in chosen]) == len(chosen),
     )
 
@@ -73,7 +73,9 @@ def acyclic(edges: list[tuple[int, int]]) -> bool:
 def graphic(draw: Any) -> Case:
     edge = st.tuples(st.integers(0, 3), st.integers(0, 3))  # loops and parallel edges among them
     edges = draw(st.lists(edge, min_size=1, max_size=6))
-    return Case(dpb.GraphicMatroid(tuple(edges)), lambda chosen: acyclic([edges[i] for i in chosen]))
+    return Case(
+        dpb.matroids.GraphicMatroid(tuple(edges)), lambda chosen: acyclic([edges[i] for i in chosen])
+    )
 
 
 @st.composite
@@ -82,19 +84,19 @@ def counting(draw: Any) -> Case:
     kind = draw(st.sampled_from(["uniform", "partition", "laminar"]))
     if kind == "uniform":
         most = draw(st.integers(0, 7))
-        return Case(dpb.UniformMatroid(items, most), lambda chosen: len(chosen) <= most)
+        return Case(dpb.matroids.UniformMatroid(items, most), lambda chosen: len(chosen) <= most)
     if kind == "partition":
         groups = draw(st.lists(st.integers(0, 2), min_size=items, max_size=items))
         capacities = draw(st.lists(st.integers(0, 2), min_size=3, max_size=3))
         return Case(
-            dpb.PartitionMatroid(tuple(groups), tuple(capacities)),
+            dpb.matroids.PartitionMatroid(tuple(groups), tuple(capacities)),
             lambda chosen: all(sum(groups[i] == g for i in chosen) <= capacities[g] for g in range(3)),
         )
     ends = sorted(draw(st.sets(st.integers(0, items), max_size=4)))
     sets = [tuple(range(end)) for end in ends] + [tuple(range(max([0, *ends]), items))]
     capacities = [draw(st.integers(0, 3)) for _ in sets]
     return Case(
-        dpb.LaminarMatroid(items, tuple(sets), tuple(capacities)),
+        dpb.matroids.LaminarMatroid(items, tuple(sets), tuple(capacities)),
         lambda chosen: all(
             len(set(chosen) & set(one)) <= most for one, most in zip(sets, capacities, strict=True)
         ),
@@ -110,11 +112,11 @@ def transversal(draw: Any) -> Case:
         options = itertools.product(*(places[i] for i in chosen))
         return any(len(set(option)) == len(chosen) for option in options)
 
-    return Case(dpb.TransversalMatroid(tuple(places)), independent)
+    return Case(dpb.matroids.TransversalMatroid(tuple(places)), independent)
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnMatroid(dpb.Matroid):
+class OwnMatroid(dpb.matroids.Matroid):
     """An outsider's: at most two items, and not both 0 and 1."""
 
     count: int
@@ -198,15 +200,17 @@ def test_a_matroid_and_its_problem_survive_json(case: Case) -> None:
 
 
 COMPILED = [
-    dpb.LinearMatroid(tuple(itertools.product((0, 1), repeat=4))),
-    dpb.TransversalMatroid(((0, 1), (1,), (0, 2), (2, 3), (3,), (0, 3))),
-    dpb.LaminarMatroid(8, ((0, 1, 2), (0, 1), (3, 4, 5)), (2, 1, 2)).truncated(4).restricted(range(7)),
+    dpb.matroids.LinearMatroid(tuple(itertools.product((0, 1), repeat=4))),
+    dpb.matroids.TransversalMatroid(((0, 1), (1,), (0, 2), (2, 3), (3,), (0, 3))),
+    dpb.matroids.LaminarMatroid(8, ((0, 1, 2), (0, 1), (3, 4, 5)), (2, 1, 2))
+    .truncated(4)
+    .restricted(range(7)),
     OwnMatroid(6),
 ]
 
 
 @pytest.mark.parametrize("matroid", COMPILED, ids=lambda matroid: type(matroid).__name__)
-def test_compiled_and_plain_choose_alike(matroid: dpb.Matroid) -> None:
+def test_compiled_and_plain_choose_alike(matroid: dpb.matroids.Matroid) -> None:
     quick = {f: numba.njit(f) for f in (rebuild, improve)}
     rng = np.random.default_rng(0)
     plain, compiled = (start_greedy(matroid.state(), matroid.size) for _ in range(2))
@@ -224,21 +228,21 @@ PRIME = 2147483647
 
 def test_independence_is_exact_where_a_determinant_is_not() -> None:
     tenth = Fraction(0.1)
-    nearly = dpb.LinearMatroid(((1.0, 1.0), (1.0, 1.0 + 2.0**-52), (0.1, 0.2), (0.2, 0.4)))
+    nearly = dpb.matroids.LinearMatroid(((1.0, 1.0), (1.0, 1.0 + 2.0**-52), (0.1, 0.2), (0.2, 0.4)))
     assert nearly.independent([0, 1]) and not nearly.independent([2, 3])
-    huge = dpb.LinearMatroid(((10**300, 1), (10**300 + 1, 1), (10**300, 2)))
+    huge = dpb.matroids.LinearMatroid(((10**300, 1), (10**300 + 1, 1), (10**300, 2)))
     assert huge.independent([0, 1]) and huge.independent([0, 2])
     assert float(tenth) == 0.1
     # Its determinant is the first prime: independent, though not modulo that prime.
     vectors = ((1, 1), (1, PRIME + 1))
-    assert dpb.LinearMatroid(vectors).independent([0, 1])
+    assert dpb.matroids.LinearMatroid(vectors).independent([0, 1])
     one_prime = start_vectors([list(vector) for vector in vectors], 1)
     one_prime.clear()
     assert one_prime.join(0) and not one_prime.join(1)
 
 
 def test_the_primes_are_prime_and_their_product_passes_hadamards_bound() -> None:
-    state = dpb.LinearMatroid(((0.1, 0.2, 0.3), (1e-9, 1.0, 7.0), (3.0, 1e10, 2.0))).state()
+    state = dpb.matroids.LinearMatroid(((0.1, 0.2, 0.3), (1e-9, 1.0, 7.0), (3.0, 1e10, 2.0))).state()
     assert state.primes[0] == PRIME and len(set(state.primes.tolist())) == state.primes.size > 1
     for prime in state.primes.tolist():
         assert all(prime % q for q in range(2, math.isqrt(prime) + 1))
@@ -267,7 +271,7 @@ class Pairs(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class ManyPairs(dpb.Matroid):
+class ManyPairs(dpb.matroids.Matroid):
     """An outsider's with more items than a table holds: one of each pair."""
 
     pairs: int
@@ -309,7 +313,12 @@ def test_an_outsiders_matroid_is_simulated() -> None:
     means = (0.9, 0.1) * 12
     assert matroid.rank == 12 and matroid.best_basis(means) == tuple(range(0, 24, 2))
     trace = dpb.simulate(
-        dpb.UniformBases(), dpb.MatroidArms(matroid, means), 4000, 4, seed=0, progress=False
+        dpb.matroids.UniformBases(),
+        dpb.worlds.MatroidArms(matroid, means),
+        4000,
+        4,
+        seed=0,
+        progress=False,
     )
     # One of each pair at random costs 0.4 on average: 12·0.4 a round, give or take 1 in 10⁹.
     assert trace.regret("uniform-bases")[:, -1] / 4000 == pytest.approx(4.8, abs=0.15)
@@ -330,7 +339,7 @@ class Load(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Knapsack(dpb.Matroid):
+class Knapsack(dpb.matroids.Matroid):
     """An outsider's that is no matroid: ten light ones fit, or two heavy and two light."""
 
     @property
@@ -342,7 +351,8 @@ class Knapsack(dpb.Matroid):
 
 
 @pytest.mark.parametrize(
-    "kind", [dpb.CombinatorialTreeUCB, dpb.FocusedMatroidUCB, dpb.PrivateMatroidThompson]
+    "kind",
+    [dpb.matroids.CombinatorialTreeUCB, dpb.FocusedMatroidUCB, dpb.matroids.PrivateMatroidThompson],
 )
 def test_no_item_is_chosen_twice_even_of_what_is_no_matroid(kind: Any) -> None:
     """Twice in one sum, a reward would cost more than Gaussian noise for ten items pays for."""
@@ -354,7 +364,7 @@ def test_no_item_is_chosen_twice_even_of_what_is_no_matroid(kind: Any) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Shelf(dpb.Matroid):
+class Shelf(dpb.matroids.Matroid):
     """An outsider's whose `rank` is how many fit on each of three shelves."""
 
     rank: int
@@ -407,25 +417,28 @@ class NeverIndependent(BadMatroid):
         (lambda: NoExchange(4).rank, "must grow by an item"),
         (lambda: NeverIndependent(3).rank, "the empty set"),
         (lambda: OwnMatroid(17).rank, "at most 16"),
-        (lambda: dpb.LinearMatroid(()), "at least one vector"),
-        (lambda: dpb.LinearMatroid(((1, 2), (1,))), "one length"),
-        (lambda: dpb.LinearMatroid(((1, math.nan),)), "finite numbers"),
-        (lambda: dpb.LinearMatroid((("a", 1),)), "finite numbers"),
-        (lambda: dpb.GraphicMatroid(((0, 1, 2),)), "pairs of vertices"),
-        (lambda: dpb.GraphicMatroid(()), "at least one edge"),
-        (lambda: dpb.PartitionMatroid((0, 2), (1, 1)), "a capacity for each"),
-        (lambda: dpb.PartitionMatroid((0, -1), (1, 1)), "whole number >= 0"),
-        (lambda: dpb.LaminarMatroid(4, ((0, 1), (1, 2)), (1, 1)), "nested or disjoint"),
-        (lambda: dpb.LaminarMatroid(2, ((0, 5),), (1,)), "items below 2"),
-        (lambda: dpb.LaminarMatroid(2, ((0, 1),), ()), "1 capacities"),
-        (lambda: dpb.TransversalMatroid(((0.5,),)), "whole number >= 0"),
-        (lambda: dpb.UniformMatroid(3, 2).restricted((0, 0)), "different items"),
-        (lambda: dpb.UniformMatroid(3, 2).restricted((3,)), "an item below 3"),
-        (lambda: dpb.UniformMatroid(3, 2).truncated(-1), "whole number >= 0"),
-        (lambda: dpb.UniformMatroid(3, 2).best_basis([1, 2]), "3 finite weights"),
+        (lambda: dpb.matroids.LinearMatroid(()), "at least one vector"),
+        (lambda: dpb.matroids.LinearMatroid(((1, 2), (1,))), "one length"),
+        (lambda: dpb.matroids.LinearMatroid(((1, math.nan),)), "finite numbers"),
+        (lambda: dpb.matroids.LinearMatroid((("a", 1),)), "finite numbers"),
+        (lambda: dpb.matroids.GraphicMatroid(((0, 1, 2),)), "pairs of vertices"),
+        (lambda: dpb.matroids.GraphicMatroid(()), "at least one edge"),
+        (lambda: dpb.matroids.PartitionMatroid((0, 2), (1, 1)), "a capacity for each"),
+        (lambda: dpb.matroids.PartitionMatroid((0, -1), (1, 1)), "whole number >= 0"),
+        (lambda: dpb.matroids.LaminarMatroid(4, ((0, 1), (1, 2)), (1, 1)), "nested or disjoint"),
+        (lambda: dpb.matroids.LaminarMatroid(2, ((0, 5),), (1,)), "items below 2"),
+        (lambda: dpb.matroids.LaminarMatroid(2, ((0, 1),), ()), "1 capacities"),
+        (lambda: dpb.matroids.TransversalMatroid(((0.5,),)), "whole number >= 0"),
+        (lambda: dpb.matroids.UniformMatroid(3, 2).restricted((0, 0)), "different items"),
+        (lambda: dpb.matroids.UniformMatroid(3, 2).restricted((3,)), "an item below 3"),
+        (lambda: dpb.matroids.UniformMatroid(3, 2).truncated(-1), "whole number >= 0"),
+        (lambda: dpb.matroids.UniformMatroid(3, 2).best_basis([1, 2]), "3 finite weights"),
         (lambda: dpb.MatroidBases(5), "a matroid such as"),
-        (lambda: dpb.MatroidArms(dpb.UniformMatroid(3, 2), (0.5, 0.5)), "each of the 3 items"),
-        (lambda: dpb.MatroidArms(dpb.UniformMatroid(2, 1), (0.5, 1.5)), r"means\[1\]"),
+        (
+            lambda: dpb.worlds.MatroidArms(dpb.matroids.UniformMatroid(3, 2), (0.5, 0.5)),
+            "each of the 3 items",
+        ),
+        (lambda: dpb.worlds.MatroidArms(dpb.matroids.UniformMatroid(2, 1), (0.5, 1.5)), r"means\[1\]"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(make: Callable[[], Any], says: str) -> None:
@@ -435,8 +448,8 @@ def test_what_cannot_be_is_refused_in_a_sentence(make: Callable[[], Any], says: 
 
 def test_the_chance_of_an_item_in_a_random_order_is_exact() -> None:
     """Against all orders of a small matroid."""
-    world = dpb.MatroidArms(
-        dpb.LinearMatroid(((1, 0), (2, 0), (0, 1), (1, 1), (0, 0))), (0.9, 0.1, 0.5, 0.3, 1.0)
+    world = dpb.worlds.MatroidArms(
+        dpb.matroids.LinearMatroid(((1, 0), (2, 0), (0, 1), (1, 1), (0, 0))), (0.9, 0.1, 0.5, 0.3, 1.0)
     )
     total = 0.0
     for order in itertools.permutations(range(5)):
@@ -447,7 +460,9 @@ def test_the_chance_of_an_item_in_a_random_order_is_exact() -> None:
 
 
 def test_rewards_of_a_round_are_checked() -> None:
-    learner = dpb.MatroidUCB().start(dpb.MatroidBases(dpb.UniformMatroid(4, 2)), seed=0)
+    learner = dpb.matroids.MatroidUCB().start(
+        dpb.MatroidBases(dpb.matroids.UniformMatroid(4, 2)), seed=0
+    )
     items = learner.select()
     for wrong, says in (
         ([1.0], "each of the 2 items chosen, got 1"),
@@ -468,10 +483,10 @@ def test_rewards_of_a_round_are_checked() -> None:
         learner.select(1.0)
 
 
-@pytest.mark.parametrize("kind", [dpb.FocusedMatroidUCB, dpb.PrivateMatroidUCB])
+@pytest.mark.parametrize("kind", [dpb.FocusedMatroidUCB, dpb.matroids.PrivateMatroidUCB])
 def test_a_basis_that_the_caller_changes_is_not_learned_from(kind: Any) -> None:
     """One item four times in a sum would cost twice the budget; one out of range, the memory."""
-    problem = dpb.MatroidBases(dpb.UniformMatroid(6, 4))
+    problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(6, 4))
     learner = kind(privacy=dpb.GaussianDP(1.0)).start(problem, seed=1)
     items = learner.select()
     chosen = items.copy()
@@ -485,7 +500,7 @@ def test_a_basis_that_the_caller_changes_is_not_learned_from(kind: Any) -> None:
 def test_parameters_that_are_no_fields_are_refused() -> None:
     """Two of such a class would be equal, and one would play the bases of the other."""
 
-    class AtMost(dpb.Matroid):
+    class AtMost(dpb.matroids.Matroid):
         size = 4
 
         def __init__(self, most: int) -> None:

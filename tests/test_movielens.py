@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dpbandits as dpb
-from dpbandits.environments.movielens import GENRES
 from dpbandits.errors import InvalidInput
+from dpbandits.worlds.movielens import GENRES
 
 FILMS = {
     1: ("Café (1990)", ("Comedy", "Drama")),
@@ -52,7 +52,7 @@ def edition(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
 
 def test_both_editions_are_read_alike(edition: tuple[str, Path]) -> None:
     name, folder = edition
-    world = dpb.MovieRatings(str(folder), top=4)
+    world = dpb.worlds.MovieRatings(str(folder), top=4)
     films = world.films()
     assert films.edition == name
     assert films.titles == (
@@ -67,13 +67,13 @@ def test_both_editions_are_read_alike(edition: tuple[str, Path]) -> None:
     # The two war films are parallel: the popular one, and the others.
     assert world.item_matroid().rank == 3 and world.best_items() == (0, 1, 3)
     assert world.best_return() == pytest.approx(2.0)
-    assert dpb.Environment.from_json(world.to_json()) == world
+    assert dpb.worlds.Environment.from_json(world.to_json()) == world
 
 
 def test_a_round_pays_for_what_one_person_rated(tmp_path: Path) -> None:
     write_100k(tmp_path)
-    world = dpb.MovieRatings(str(tmp_path), top=4)
-    policy = dpb.MatroidUCB()
+    world = dpb.worlds.MovieRatings(str(tmp_path), top=4)
+    policy = dpb.matroids.MatroidUCB()
     trace = dpb.simulate(policy, world, 2000, 2, seed=1, progress=False)
     learned = 2.0 - trace.regret(policy.name())[:, -1] / 2000
     assert np.all(learned > 1.9)
@@ -113,20 +113,20 @@ def test_damaged_files_are_refused_in_a_sentence(
     write_100k(tmp_path)
     harm(tmp_path)
     with pytest.raises(InvalidInput, match=says):
-        dpb.MovieRatings(str(tmp_path), top=2).films()
+        dpb.worlds.MovieRatings(str(tmp_path), top=2).films()
 
 
 def test_a_missing_folder_and_too_many_films_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no folder"):
-        dpb.MovieRatings(str(tmp_path / "nowhere")).films()
+        dpb.worlds.MovieRatings(str(tmp_path / "nowhere")).films()
     write_1m(tmp_path)
     with pytest.raises(InvalidInput, match="at most 4, the films rated; got 5"):
-        dpb.MovieRatings(str(tmp_path), top=5).films()
+        dpb.worlds.MovieRatings(str(tmp_path), top=5).films()
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     write_100k(tmp_path)
-    world = dpb.MovieRatings(str(tmp_path), top=4)
+    world = dpb.worlds.MovieRatings(str(tmp_path), top=4)
     before = world.item_means()
     (tmp_path / "u.info").unlink()
     with (tmp_path / "u.data").open("a") as file:
@@ -140,7 +140,7 @@ REAL = os.environ.get("DPBANDITS_MOVIELENS")
 
 @pytest.mark.skipif(REAL is None, reason="DPBANDITS_MOVIELENS names no folder of MovieLens data")
 def test_the_real_top_hundred() -> None:
-    world = dpb.MovieRatings(str(REAL))
+    world = dpb.worlds.MovieRatings(str(REAL))
     films = world.films()
     if films.edition != "MovieLens 100K":
         pytest.skip("the numbers below are of the 100K edition")

@@ -106,12 +106,12 @@ def test_the_schedule_is_a_function_of_the_budget(
 
 def test_regret_at_equal_privacy() -> None:
     """100 runs: within 4 standard errors of the goals, and 30 times below the paper's algorithm."""
-    world = dpb.BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
+    world = dpb.worlds.BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
     policies: dict[str, dpb.Policy] = {
         "imed 1-GDP": dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)),
         "imed 1-DP": dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)),
         "thompson 1-GDP": dpb.LazyThompson(privacy=dpb.GaussianDP(1.0)),
-        "paper": dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)),
+        "paper": dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)),
     }
     trace = dpb.simulate(policies, world, 100_000, 100, seed=5, progress=False)
     final = {x: trace.regret(x)[:, -1] for x in policies}

@@ -237,7 +237,7 @@ def test_calibration_by_the_numbers() -> None:
     public, _ = dpb.NoiseAwareIMED(privacy=GaussianDP(1.0)).begin(arms)
     assert public.batches.scale == 2.0 and public.batches.weights.size == 1
     assert dpb.NoiseAwareIMED(privacy=PureDP(1.0)).begin(arms)[0].batches.scale == 4.0
-    lazy = dpb.LazyUCB(privacy=GaussianDP(1.0))
+    lazy = dpb.arms.LazyUCB(privacy=GaussianDP(1.0))
     assert lazy.for_people(arms).privacy == GaussianDP(0.5)
     linear = dpb.RandomizedLinUCB(privacy=ApproxDP(1.0, 1e-6))
     public, _ = linear.begin(dpb.LinearContexts(3, rounds_per_person=16))
@@ -247,16 +247,16 @@ def test_calibration_by_the_numbers() -> None:
     public, _ = blocks.begin(dpb.LinearContexts(3, rounds_per_person=4))
     norm = math.sqrt(1.25) * participation((2, 3), 4)
     assert public.batches.scale == pytest.approx(norm * 4.224679, rel=1e-6)
-    matroid = dpb.MatroidBases(dpb.UniformMatroid(6, 2), rounds_per_person=4)
+    matroid = dpb.MatroidBases(dpb.matroids.UniformMatroid(6, 2), rounds_per_person=4)
     focused = dpb.FocusedMatroidUCB(privacy=GaussianDP(1.0))
     assert focused.begin(matroid)[0].batches.scale == pytest.approx(2.0 * math.sqrt(2.0))
-    local, _ = dpb.LocalUCB(privacy=PureDP(1.0), rewards="bounded").begin(arms)
+    local, _ = dpb.local.LocalUCB(privacy=PureDP(1.0), rewards="bounded").begin(arms)
     assert local.scale == 4.0
-    local, _ = dpb.LocalUCB(privacy=GaussianDP(1.0), rewards="bounded").begin(arms)
+    local, _ = dpb.local.LocalUCB(privacy=GaussianDP(1.0), rewards="bounded").begin(arms)
     assert local.scale == 2.0
     # Thompson sampling has no budget to divide: it costs more.
     free = [
-        dpb.GaussianThompson().guarantee(dpb.Arms(2, horizon=200, rounds_per_person=k)).budget.size
+        dpb.arms.GaussianThompson().guarantee(dpb.Arms(2, horizon=200, rounds_per_person=k)).budget.size
         for k in (1, 4)
     ]
     assert free == [10.0, pytest.approx(10.0 * draws_multiplier(4, 0))]
@@ -290,20 +290,20 @@ def test_a_policy_from_outside_cannot_forget_people_who_return() -> None:
 def test_printed_noise_and_wishart_noise_refuse_people_who_return() -> None:
     problem = dpb.LinearContexts(3, horizon=100, rounds_per_person=2)
     for options in ({"noise": "wishart"}, {"calibration": "paper"}):
-        policy = dpb.TreeLinUCB(privacy=ApproxDP(1.0, 0.1), **options)
+        policy = dpb.linear.TreeLinUCB(privacy=ApproxDP(1.0, 0.1), **options)
         once = with_people(problem, 1)
         assert policy.guarantee(once).rounds_per_person == 1
         policy.check(once)
         for refused in (policy.check, policy.begin, policy.guarantee, policy.start):
             with pytest.raises(InvalidInput, match="one round of each person"):
                 refused(problem)
-    kernel = dpb.Capri(privacy=ApproxDP(1.0, 1e-5), calibration="paper")
+    kernel = dpb.kernels.Capri(privacy=ApproxDP(1.0, 1e-5), calibration="paper")
     with pytest.raises(InvalidInput, match="one round of each person"):
         kernel.guarantee(with_people(dpb.KernelContexts.example(1000), 2))
 
 
 def test_what_was_spent_is_that_of_all_rounds() -> None:
-    class Reading(dpb.GaussianThompson):
+    class Reading(dpb.arms.GaussianThompson):
         abstract = True
 
         def spent(self, public: Any) -> Budget:
@@ -320,7 +320,7 @@ def test_what_was_spent_is_that_of_all_rounds() -> None:
 def test_messages_of_people_who_return_are_not_taken_for_forged() -> None:
     """Noise of 50 of the scales that one message would have is usual for 50² of them."""
     problem = dpb.Arms(2, rounds_per_person=2500)
-    policy = dpb.LocalUCB(privacy=GaussianDP(1.0), rewards="bounded")
+    policy = dpb.local.LocalUCB(privacy=GaussianDP(1.0), rewards="bounded")
     assert policy.message(problem, [0, 45.0]) == (0, 45.0)
     with pytest.raises(InvalidInput, match="within 40 scales"):
         policy.message(with_people(problem, None), [0, 45.0])

@@ -14,7 +14,6 @@ from dpbandits.audit import replay
 from dpbandits.audit.watching import ReadRounds
 from dpbandits.engine import Streams, leaves
 from dpbandits.engine.streams import run_seed
-from dpbandits.environments import BernoulliArms, SphereContexts
 from dpbandits.mechanisms.rounding import rounded_to
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms.estimates import of_estimates, start_estimates, update_estimate
@@ -24,6 +23,7 @@ from dpbandits.problems import LinearMatroid, UniformMatroid
 from dpbandits.sums.batches import release_batch, start_batches
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.driving import drive
+from dpbandits.worlds import BernoulliArms, SphereContexts
 
 POLICIES = [policy for kind in policy_kinds().values() for policy in example_policies(kind)]
 SILENT = {
@@ -59,7 +59,7 @@ def _told(learner: dpb.Learner) -> str:
 
 def _is_scratch(policy: Policy, name: str) -> bool:
     last = name.rpartition(".")[2]
-    if isinstance(policy, dpb.BatchedLinThompson) and last in ("values", "vectors"):
+    if isinstance(policy, dpb.linear.BatchedLinThompson) and last in ("values", "vectors"):
         return False
     return last in SCRATCH or ".matroid." in f".{name}"
 
@@ -110,7 +110,7 @@ class ReadsTheSecret(ReadRounds):
         dpb.NoiseAwareIMED(privacy=GaussianDP(1.0)),
         dpb.RandomizedLinUCB(privacy=GaussianDP(1.0)),
         dpb.FocusedMatroidUCB(privacy=PureDP(1.0)),
-        dpb.Capri(privacy=GaussianDP(1.0)),
+        dpb.kernels.Capri(privacy=GaussianDP(1.0)),
     ],
     ids=_name,
 )
@@ -131,15 +131,15 @@ def test_the_record_is_equal_on_neighbouring_streams(policy: Policy) -> None:
     [
         dpb.NoiseAwareIMED,
         dpb.LazyThompson,
-        dpb.PrivateKLUCB,
-        dpb.TreeUCB,
-        dpb.TreeThompson,
-        dpb.HybridThompson,
-        dpb.UCB1,
-        dpb.KLUCB,
+        dpb.arms.PrivateKLUCB,
+        dpb.arms.TreeUCB,
+        dpb.arms.TreeThompson,
+        dpb.arms.HybridThompson,
+        dpb.arms.UCB1,
+        dpb.arms.KLUCB,
         dpb.FocusedMatroidUCB,
-        dpb.CombinatorialTreeUCB,
-        dpb.MatroidUCB,
+        dpb.matroids.CombinatorialTreeUCB,
+        dpb.matroids.MatroidUCB,
     ],
 )
 def test_means_are_those_of_the_rounds_they_name(kind: type[Policy], places: int) -> None:
@@ -164,7 +164,7 @@ def test_means_are_those_of_the_rounds_they_name(kind: type[Policy], places: int
 
 
 def test_a_forgetful_policy_tells_of_its_last_batch() -> None:
-    learner = dpb.LazyUCB(privacy=NonPrivate()).start(Arms(2), seed=1)
+    learner = dpb.arms.LazyUCB(privacy=NonPrivate()).start(Arms(2), seed=1)
     for index in range(20):
         arm = learner.select()
         learner.update(arm, float(index < 6))
@@ -212,8 +212,8 @@ def _share(reading: Reading, truth: Any) -> float:
     [
         dpb.NoiseAwareIMED(privacy=PureDP(2.0)),
         dpb.LazyThompson(privacy=GaussianDP(1.0)),
-        dpb.HybridThompson(privacy=PureDP(2.0)),
-        dpb.LocalUCB(privacy=PureDP(2.0)),
+        dpb.arms.HybridThompson(privacy=PureDP(2.0)),
+        dpb.local.LocalUCB(privacy=PureDP(2.0)),
     ],
     ids=_name,
 )
@@ -352,7 +352,7 @@ def test_a_reading_before_and_after() -> None:
 
 
 def test_a_policy_without_privacy_never_pretends() -> None:
-    record = _driven(dpb.UCB1()).released()
+    record = _driven(dpb.arms.UCB1()).released()
     assert record is not None and record.spent is None
     assert "No privacy guarantee" in str(record) and "The same holds" not in str(record)
 
@@ -382,7 +382,7 @@ def test_arms_that_come_and_go() -> None:
 
 
 def test_people_and_a_server_tell_what_the_rehearsal_tells() -> None:
-    policy, problem = dpb.LocalUCB(privacy=PureDP(1.0)), Arms(3)
+    policy, problem = dpb.local.LocalUCB(privacy=PureDP(1.0)), Arms(3)
     server = policy.start(problem, seed=1)
     for index in range(50):
         person = policy.person(problem, server.broadcast(), seed=index)
@@ -408,7 +408,9 @@ def test_features_and_rewards_have_units() -> None:
     assert (record.low < theta).all() and (theta < record.high).all()
 
 
-@pytest.mark.parametrize("kind", [dpb.RandomizedLinUCB, dpb.BatchedLinUCB, dpb.BatchedLinThompson])
+@pytest.mark.parametrize(
+    "kind", [dpb.RandomizedLinUCB, dpb.linear.BatchedLinUCB, dpb.linear.BatchedLinThompson]
+)
 def test_a_public_decision_set_is_read_by_action(kind: type[Policy]) -> None:
     problem = LinearActions(((2.0, 0.0), (0.0, 2.0), (1.0, 1.0)), max_norm=2.0, max_reward=0.5)
     learner = kind(privacy=GaussianDP(20.0)).start(problem, seed=1, compiled=False)  # type: ignore[call-arg]
@@ -436,7 +438,7 @@ def test_parameters_of_arms_are_in_blocks() -> None:
 
 def test_actions_that_are_dropped_keep_their_last_estimate() -> None:
     world, seed = example_environment(dpb.KernelContexts), run_seed(1, 0)
-    learner = dpb.Capri(privacy=GaussianDP(20.0)).start(world.problem(None), seed=seed)
+    learner = dpb.kernels.Capri(privacy=GaussianDP(20.0)).start(world.problem(None), seed=seed)
     drive(learner, world, seed, 8000)
     record = learner.released()
     assert record is not None and record.active is not None

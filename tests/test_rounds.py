@@ -23,7 +23,7 @@ from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.driving import state_bytes
 
 POLICY = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0), first_batch=3, block=4)
-FILMS = dpb.MatroidBases(dpb.UniformMatroid(6, 2))
+FILMS = dpb.MatroidBases(dpb.matroids.UniformMatroid(6, 2))
 
 
 def learner(in_flight: int = 5, **options: Any) -> dpb.Learner:
@@ -209,7 +209,9 @@ def test_many_with_contexts_and_sets() -> None:
 
 
 def test_the_horizon_counts_decisions() -> None:
-    it = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3, horizon=20), in_flight=16)
+    it = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(
+        dpb.Arms(3, horizon=20), in_flight=16
+    )
     it.decide_many(15)
     with pytest.raises(HorizonReached):
         it.decide_many(6)
@@ -227,7 +229,9 @@ def test_all_rounds_can_be_closed_at_the_end_of_a_test() -> None:
     assert it._public.batches.released.sum() > 0  # and what was due is released
     with pytest.raises(TooLate):
         it.update(tickets[55], 1.0)
-    other = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(dpb.Arms(3, horizon=10), in_flight=8)
+    other = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(
+        dpb.Arms(3, horizon=10), in_flight=8
+    )
     other.decide_many(8)
     other.close()  # it draws, so it counts as a decision
     other.decide()
@@ -326,7 +330,7 @@ PEOPLE = dpb.Arms(3, rounds_per_person=2)
 
 @pytest.mark.parametrize("declared", [None, 1])
 def test_nothing_is_drawn_twice_for_somebody_from_whom_enough_was_learned(declared: int | None) -> None:
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=2)
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=2)
     problem = dpb.Arms(2, horizon=60, rounds_per_person=declared)
     it = policy.start(problem, seed=1)
     for index in range(60):
@@ -363,7 +367,7 @@ def test_a_record_does_not_tell_whether_the_last_person_has_answered(kind: type[
         it.update(ticket, bare(state.pay(context, wrapped(ticket.action), chance)))
         after = it.released()
         assert (before is None) == (after is None)
-        local = isinstance(policy, dpb.LocalPolicy)  # whose server is told by a message
+        local = isinstance(policy, dpb.local.LocalPolicy)  # whose server is told by a message
         if before is not None and after is not None and it.guarantee.is_private and not local:
             assert before.to_dict() == after.to_dict()
 

@@ -57,7 +57,7 @@ def test_sound_runs_are_not_refuted(form: str) -> None:
 
 
 def test_people_and_servers_are_sampled_too() -> None:
-    policy = dpb.LocalUCB(privacy=dpb.PureDP(1.0))
+    policy = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0))
     design = _design(policy, 1)
     options = {"form": "local", "error": ERROR, "designs": [design], "views": (PUBLIC,)}
     found = sample(policy, runs=1600, **options)  # type: ignore[arg-type]

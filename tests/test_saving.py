@@ -15,7 +15,7 @@ from dpbandits.testing.driving import state_bytes
 
 
 def trained(seed: int | None = 1) -> dpb.Learner:
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0))
     learner = policy.start(dpb.Arms(3, horizon=500), seed=seed)
     for _ in range(100):
         learner.update(learner.select(), 1.0)

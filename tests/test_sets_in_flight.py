@@ -29,7 +29,7 @@ from dpbandits.problems.arms import centred
 from dpbandits.testing import example_environment, example_policies
 
 MU, NONE = dpb.GaussianDP(1.0), dpb.NonPrivate()
-SPHERE = dpb.SphereContexts(dim=2, actions=3, gap=0.3)
+SPHERE = dpb.worlds.SphereContexts(dim=2, actions=3, gap=0.3)
 WORLD = example_environment(dpb.KernelContexts)
 
 
@@ -126,10 +126,10 @@ ALL = [
 ]
 ALL += [
     dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0), fed=1, first_batch=2),
-    dpb.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
-    dpb.MatroidThompson(prior="beta"),
-    dpb.Capri(privacy=MU, first_epoch=7, width=0.02, design="copies"),
-    dpb.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
+    dpb.matroids.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
+    dpb.matroids.MatroidThompson(prior="beta"),
+    dpb.kernels.Capri(privacy=MU, first_epoch=7, width=0.02, design="copies"),
+    dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
 ]
 
 
@@ -198,7 +198,7 @@ def test_focused_batches_hold_every_decision_that_was_closed(plan: str, fed: int
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_the_last_batch_of_an_item_has_the_size_it_is_divided_by(plan: str) -> None:
-    run = Run(dpb.PrivateMatroidUCB(privacy=NONE), TABLE_2, PLANS[plan])
+    run = Run(dpb.matroids.PrivateMatroidUCB(privacy=NONE), TABLE_2, PLANS[plan])
     public, before, spent = run.public, np.zeros(7, np.int64), np.zeros(7, np.int64)
     kept = np.zeros(7)
     for _ in run.decisions():
@@ -217,10 +217,10 @@ def test_the_last_batch_of_an_item_has_the_size_it_is_divided_by(plan: str) -> N
 @pytest.mark.parametrize(
     "policy",
     [
-        dpb.MatroidUCB(),
-        dpb.MatroidKLUCB(),
-        dpb.MatroidThompson(),
-        dpb.CombinatorialTreeUCB(privacy=NONE),
+        dpb.matroids.MatroidUCB(),
+        dpb.matroids.MatroidKLUCB(),
+        dpb.matroids.MatroidThompson(),
+        dpb.matroids.CombinatorialTreeUCB(privacy=NONE),
     ],
     ids=lambda policy: type(policy).__name__,
 )
@@ -240,13 +240,13 @@ def test_means_are_those_of_all_closed_rounds(policy: Policy, plan: str) -> None
 
 
 def test_all_items_are_looked_at_once_and_not_by_all_who_are_in_flight() -> None:
-    policy = dpb.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper")
+    policy = dpb.matroids.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper")
     run = Run(policy, TABLE_2, by_count(30, 5)).play()
     assert [one.action[0].size for one in run.closed] == [7] + [3] * 29
 
 
 def test_a_leaf_may_hold_several_rewards_and_none_is_empty() -> None:
-    run = Run(dpb.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0)), TABLE_2, by_clock(200))
+    run = Run(dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0)), TABLE_2, by_clock(200))
     tree, expected = run.public.tree, np.zeros(7, np.int64)
     seen = 0
     for _ in run.decisions():
@@ -260,7 +260,7 @@ def test_a_leaf_may_hold_several_rewards_and_none_is_empty() -> None:
 
 def test_first_batches_are_decided_once_and_then_shared_out() -> None:
     """While nothing is back, no item has many more decisions than another."""
-    problem = dpb.MatroidArms(dpb.UniformMatroid(8, 2), tuple(np.linspace(0.1, 0.9, 8)))
+    problem = dpb.worlds.MatroidArms(dpb.matroids.UniformMatroid(8, 2), tuple(np.linspace(0.1, 0.9, 8)))
     policy = dpb.FocusedMatroidUCB(privacy=MU, first_batch=5)
     run = Run(policy, problem, by_count(400, 400))
     for number in run.decisions():
@@ -351,7 +351,7 @@ def _newest(public: Any) -> int:
 @pytest.mark.parametrize("plan", KERNEL_PLANS)
 def test_capri_knows_beforehand_how_its_rounds_will_have_been_decided(plan: str) -> None:
     """The map of an epoch is that of all its rounds but those with actions dropped meanwhile."""
-    policy = dpb.Capri(privacy=NONE, first_epoch=20, width=0.02)
+    policy = dpb.kernels.Capri(privacy=NONE, first_epoch=20, width=0.02)
     compared = mixed = 0
 
     def look(run: Run) -> None:
@@ -395,12 +395,12 @@ def _rows(run: Run) -> Any:
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize(
     "kind",
-    [dpb.RandomizedLinUCB, dpb.BatchedLinUCB, dpb.BatchedLinThompson],
+    [dpb.RandomizedLinUCB, dpb.linear.BatchedLinUCB, dpb.linear.BatchedLinThompson],
     ids=lambda kind: kind.__name__,
 )
 def test_linear_batches_hold_every_round_that_was_closed(kind: Any, plan: str) -> None:
     policy = kind(privacy=NONE, first_batch=4)
-    for world in (SPHERE, dpb.FixedActions(dim=2, actions=3, gap=0.3, public=True)):
+    for world in (SPHERE, dpb.worlds.FixedActions(dim=2, actions=3, gap=0.3, public=True)):
         run = Run(policy, world, PLANS[plan])
         public, buffers = run.public, run.secret.buffers
         ends, longer = int(public.clock[1]), 0
@@ -419,9 +419,9 @@ def test_linear_batches_hold_every_round_that_was_closed(kind: Any, plan: str) -
 @pytest.mark.parametrize(
     "policy",
     [
-        dpb.FactorizedLinUCB(privacy=MU),
-        dpb.TreeLinUCB(privacy=MU),
-        dpb.TreeContextualUCB(privacy=dpb.PureDP(1.0)),
+        dpb.linear.FactorizedLinUCB(privacy=MU),
+        dpb.linear.TreeLinUCB(privacy=MU),
+        dpb.linear.TreeContextualUCB(privacy=dpb.PureDP(1.0)),
     ],
     ids=lambda policy: type(policy).__name__,
 )
@@ -433,7 +433,7 @@ def test_what_is_closed_between_two_decisions_is_one_row_and_none_is_empty(
     for _ in run.decisions():
         releases += len(run.closed) > seen
         seen = len(run.closed)
-        if isinstance(policy, dpb.FactorizedLinUCB):
+        if isinstance(policy, dpb.linear.FactorizedLinUCB):
             exact, made = run.secret.sums.exact, int(run.public.sums.released[0])
         else:
             live, tree = int(run.public.tree.live[0]), run.public.tree
@@ -443,7 +443,7 @@ def test_what_is_closed_between_two_decisions_is_one_row_and_none_is_empty(
 
 
 def test_least_squares_see_every_round_at_once() -> None:
-    for policy in (dpb.LinUCB(), dpb.LinThompson()):
+    for policy in (dpb.LinUCB(), dpb.linear.LinThompson()):
         run = Run(policy, SPHERE, by_clock(100)).play()
         assert math.isclose(run.public.moment[0], _rows(run)[3], rel_tol=1e-3, abs_tol=0.02)
         assert run.public.round[0] == 100

@@ -15,10 +15,10 @@ from dpbandits.simulation import run as run_module
 from dpbandits.simulation.replicate import thin_grid
 from dpbandits.testing.driving import drive
 
-WORLD = dpb.BernoulliArms((0.8, 0.5, 0.2))
+WORLD = dpb.worlds.BernoulliArms((0.8, 0.5, 0.2))
 POLICIES: dict[str, dpb.Policy] = {
-    "private": dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)),
-    "not private": dpb.GaussianThompson(),
+    "private": dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)),
+    "not private": dpb.arms.GaussianThompson(),
 }
 
 
@@ -57,7 +57,9 @@ def test_runs_differ_and_the_first_ones_stay_the_same(trace: dpb.Trace) -> None:
 
 def test_common_random_numbers_reduce_the_variance_of_a_difference() -> None:
     """Two nearly equal policies: paired runs differ less than runs paired at random."""
-    pair = {f"{b}": dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=b) for b in (200, 201)}
+    pair = {
+        f"{b}": dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=b) for b in (200, 201)
+    }
     found = simulate(pair, runs=40)
     one, other = (found.reward(label)[:, -1] for label in pair)
     assert (one - other).var() < 0.5 * (one - np.roll(other, 1)).var()
@@ -170,7 +172,7 @@ def test_an_error_in_one_run_stops_the_others_and_comes_through(monkeypatch: pyt
     ("policies", "options", "says"),
     [
         ({}, {}, "at least one policy"),
-        ([dpb.GaussianThompson()] * 2, {}, "same name"),
+        ([dpb.arms.GaussianThompson()] * 2, {}, "same name"),
         ({"x": 1}, {}, "expected a policy for 'x'"),
         (None, {"rounds": 0}, "rounds"),
         (None, {"rounds": 1e5}, "rounds"),

@@ -15,7 +15,6 @@ import pytest
 import dpbandits as dpb
 from dpbandits.engine import beyond_limits
 from dpbandits.engine.state import FROM_RECIPE, limits_of
-from dpbandits.environments import Environment
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.policies import Learner, Policy, policy_kinds
 from dpbandits.policies.people import People
@@ -23,40 +22,41 @@ from dpbandits.policies.saving import restore
 from dpbandits.problems import UniformMatroid
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.driving import drive
+from dpbandits.worlds import Environment
 
 POLICIES = [policy for kind in policy_kinds().values() for policy in example_policies(kind)]
 # What only other options, problems or a bit of luck set in motion.
 OTHERS: list[tuple[Policy, Environment]] = [
     (
-        dpb.BatchedLinThompson(privacy=dpb.GaussianDP(1.0)),
-        dpb.FixedActions(dim=2, actions=3, gap=0.3, public=True),
+        dpb.linear.BatchedLinThompson(privacy=dpb.GaussianDP(1.0)),
+        dpb.worlds.FixedActions(dim=2, actions=3, gap=0.3, public=True),
     ),
     (
-        dpb.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
+        dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
         example_environment(dpb.LinearContexts),
     ),
     (
-        dpb.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0), confidence="paper"),
+        dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0), confidence="paper"),
         example_environment(dpb.MatroidBases),
     ),
     (
-        dpb.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
+        dpb.matroids.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
         example_environment(dpb.MatroidBases),
     ),
     (
-        dpb.SuccessiveElimination(privacy=dpb.PureDP(9.0), epoch_scale=0.08),
-        dpb.BernoulliArms((0.0, 1.0, 0.0)),
+        dpb.arms.SuccessiveElimination(privacy=dpb.PureDP(9.0), epoch_scale=0.08),
+        dpb.worlds.BernoulliArms((0.0, 1.0, 0.0)),
     ),
     (
-        dpb.Capri(privacy=dpb.NonPrivate(), first_epoch=20, width=0.05),
+        dpb.kernels.Capri(privacy=dpb.NonPrivate(), first_epoch=20, width=0.05),
         example_environment(dpb.KernelContexts),
     ),
     (
-        dpb.LocalCapri(privacy=dpb.NonPrivate(), trust="local", first_epoch=20, width=0.05),
+        dpb.local.LocalCapri(privacy=dpb.NonPrivate(), trust="local", first_epoch=20, width=0.05),
         example_environment(dpb.KernelContexts),
     ),
-    (dpb.BetaThompson(), dpb.BernoulliArms((0.9, 1.0))),
-    (dpb.KLUCB(), dpb.BernoulliArms((0.1, 0.9, 0.8))),
+    (dpb.BetaThompson(), dpb.worlds.BernoulliArms((0.9, 1.0))),
+    (dpb.arms.KLUCB(), dpb.worlds.BernoulliArms((0.1, 0.9, 0.8))),
 ]
 
 
@@ -204,16 +204,16 @@ NOISE = [
     (dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)), "public.batches.widths", 0.0),
     (dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)), "public.batches.ratio", 0.0),
     (dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)), "public.batches.weights", 0.0),
-    (dpb.TreeUCB(privacy=dpb.PureDP(1.0)), "public.tree.inner", 0.0),
-    (dpb.TreeLinUCB(privacy=dpb.GaussianDP(1.0)), "public.tree.root", 0.0),
-    (dpb.TreeLinUCB(privacy=dpb.GaussianDP(1.0)), "public.regularizers", 2.0),
-    (dpb.FactorizedLinUCB(privacy=dpb.GaussianDP(1.0)), "public.sums.decay", 0.5),
+    (dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0)), "public.tree.inner", 0.0),
+    (dpb.linear.TreeLinUCB(privacy=dpb.GaussianDP(1.0)), "public.tree.root", 0.0),
+    (dpb.linear.TreeLinUCB(privacy=dpb.GaussianDP(1.0)), "public.regularizers", 2.0),
+    (dpb.linear.FactorizedLinUCB(privacy=dpb.GaussianDP(1.0)), "public.sums.decay", 0.5),
     (dpb.KernelThompson(privacy=dpb.GaussianDP(1.0)), "public.features.rows", 9.0),
     (dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0)), "public.played.matroid.residues", 2.0),
     # Not of the recipe alone, but of what is counted or known besides.
-    (dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), "public.scale", 0.5),
-    (dpb.ThompsonUCB(privacy=dpb.GaussianDP(1.0)), "public.scale", 0.5),
-    (dpb.Capri(privacy=dpb.GaussianDP(1.0)), "public.maps", 2.0),
+    (dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), "public.scale", 0.5),
+    (dpb.arms.ThompsonUCB(privacy=dpb.GaussianDP(1.0)), "public.scale", 0.5),
+    (dpb.kernels.Capri(privacy=dpb.GaussianDP(1.0)), "public.maps", 2.0),
 ]
 
 
@@ -226,7 +226,7 @@ def test_noise_is_not_what_the_file_says(policy: Policy, name: str, times: float
 
 
 def test_another_version_of_the_same_format_goes_on_if_its_noise_is_still_right() -> None:
-    header, arrays = saved(dpb.TreeUCB(privacy=dpb.PureDP(1.0)))
+    header, arrays = saved(dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0)))
     assert restore(closed(header | {"version": "0.0.0"}, arrays)).decided == 60
 
 
@@ -266,13 +266,13 @@ def test_a_header_that_disagrees_with_the_state_is_refused(change: Any, says: st
 
 
 def test_a_horizon_cannot_be_bought_again() -> None:
-    header, arrays = saved(dpb.GaussianThompson(privacy=dpb.NonPrivate()), in_flight=1)
+    header, arrays = saved(dpb.arms.GaussianThompson(privacy=dpb.NonPrivate()), in_flight=1)
     for change in ({"decided": 0}, {"decided": 0, "observed": 0, "closed_then": 0}):
         with pytest.raises(SaveFileError, match="counts of rounds"):
             restore(closed(header | change, arrays))
     # Where people are told apart some decisions are not learned from; all are drawn for.
     problem = dpb.Arms(3, horizon=100, rounds_per_person=1)
-    learner = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=0).start(problem, seed=1)
+    learner = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=0).start(problem, seed=1)
     for _ in range(30):
         learner.update(learner.select(person="ada"), 1.0)
     header, arrays = opened(learner.snapshot())
@@ -295,14 +295,14 @@ def with_flight(policy: Policy, name: str, value: Any) -> bytes:
         (ARMS, "flight.actions", -1),
         (ARMS, "flight.began", 1e9),
         (ARMS, "public.waiting", 7),
-        (dpb.UCB1(), "public.tally.plays", 40),
-        (dpb.ThompsonUCB(privacy=dpb.GaussianDP(1.0)), "public.plays", 59),
+        (dpb.arms.UCB1(), "public.tally.plays", 40),
+        (dpb.arms.ThompsonUCB(privacy=dpb.GaussianDP(1.0)), "public.plays", 59),
         (dpb.KernelUCB(), "flight.actions", 3),
         (dpb.KernelUCB(), "flight.contexts", 2),
-        (dpb.MatroidUCB(), "flight.actions", 2),  # all the same item
-        (dpb.MatroidUCB(), "flight.actions", 99),
-        (dpb.MatroidUCB(), "flight.sizes", 1),
-        (dpb.MatroidUCB(), "flight.sizes", 99),
+        (dpb.matroids.MatroidUCB(), "flight.actions", 2),  # all the same item
+        (dpb.matroids.MatroidUCB(), "flight.actions", 99),
+        (dpb.matroids.MatroidUCB(), "flight.sizes", 1),
+        (dpb.matroids.MatroidUCB(), "flight.sizes", 99),
         (dpb.LinUCB(), "flight.actions", -5),
     ],
     ids=lambda value: str(value)[:40],
@@ -349,7 +349,7 @@ def test_a_register_of_people_that_cannot_be_is_refused() -> None:
 
 
 def test_a_broadcast_of_what_cannot_be_is_refused() -> None:
-    policy, problem = dpb.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.Arms(3)
+    policy, problem = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0)), dpb.Arms(3)
     record = json.loads(policy.start(problem).broadcast())
     record["public"]["plays"] = [-4, 0, 0]
     with pytest.raises(InvalidInput, match="messages cannot have led to"):
@@ -357,16 +357,16 @@ def test_a_broadcast_of_what_cannot_be_is_refused() -> None:
 
 
 def test_matroids_of_every_kind_can_be_saved() -> None:
-    pairs = dpb.GraphicMatroid(((0, 1), (1, 2), (2, 0), (2, 3)))
+    pairs = dpb.matroids.GraphicMatroid(((0, 1), (1, 2), (2, 0), (2, 3)))
     matroids = [
         UniformMatroid(5, 2),
         pairs,
         pairs.truncated(2),
         pairs.restricted((3, 1, 0)),
-        dpb.TransversalMatroid(((0,), (0, 1), (1,), (1,))),
+        dpb.matroids.TransversalMatroid(((0,), (0, 1), (1,), (1,))),
     ]
     for matroid in matroids:
-        learner = dpb.MatroidUCB().start(dpb.MatroidBases(matroid), seed=1)
+        learner = dpb.matroids.MatroidUCB().start(dpb.MatroidBases(matroid), seed=1)
         for _ in range(20):
             basis = learner.select()
             learner.update(basis, np.linspace(0.0, 1.0, basis.size))

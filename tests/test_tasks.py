@@ -88,7 +88,7 @@ def test_a_film_shelf_for_many_at_once() -> None:
     The best basis is worth .5 more than an average one; after 4,000 rounds it is played more often than
     not in the last 1,000: by chance, below 10⁻¹⁰⁰.
     """
-    films = dpb.LinearMatroid([(1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 1), (1, 0, 1)])
+    films = dpb.matroids.LinearMatroid([(1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 1), (1, 0, 1)])
     liked, rng = np.array([0.9, 0.3, 0.7, 0.8, 0.2]), np.random.default_rng(1)
     shelf = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0)).start(
         dpb.MatroidBases(films), in_flight=30, seed=1

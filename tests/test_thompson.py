@@ -49,7 +49,7 @@ def test_the_definition_by_hand() -> None:
 def test_paper_calibration_gives_the_printed_constants_and_a_true_guarantee(
     mu: float, b: int, c: float
 ) -> None:
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(mu), prepulls=b, calibration="paper")
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(mu), prepulls=b, calibration="paper")
     assert policy.scales(ARMS) == (b, pytest.approx(c, rel=2e-3))
     held = policy.guarantee(ARMS).budget
     assert isinstance(held, dpb.GaussianDP)
@@ -58,10 +58,10 @@ def test_paper_calibration_gives_the_printed_constants_and_a_true_guarantee(
 
 
 def test_thompson_sampling_itself() -> None:
-    assert dpb.GaussianThompson().guarantee(dpb.Arms(2, horizon=1000)).budget == dpb.GaussianDP(
+    assert dpb.arms.GaussianThompson().guarantee(dpb.Arms(2, horizon=1000)).budget == dpb.GaussianDP(
         math.sqrt(500)
     )
-    without = dpb.GaussianThompson().guarantee(dpb.Arms(2))
+    without = dpb.arms.GaussianThompson().guarantee(dpb.Arms(2))
     assert not without.is_private and "needs a declared horizon" in str(without)
 
 
@@ -76,7 +76,9 @@ def test_the_guarantee_is_never_weaker_than_asked_and_exact_where_c_is_free(
     mu: float, arms: int, horizon: int, prepulls: int | None, calibration: str
 ) -> None:
     problem = dpb.Arms(arms, horizon=horizon)
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(mu), prepulls=prepulls, calibration=calibration)
+    policy = dpb.arms.ModifiedThompson(
+        privacy=dpb.GaussianDP(mu), prepulls=prepulls, calibration=calibration
+    )
     if prepulls is not None and prepulls * arms >= horizon:
         with pytest.raises(InvalidInput, match="leave no round"):
             policy.guarantee(problem)
@@ -102,11 +104,11 @@ def test_the_guarantee_is_never_weaker_than_asked_and_exact_where_c_is_free(
     ids=str,
 )
 def test_the_guarantee_is_stated_in_the_kind_that_was_asked_for(budget: dpb.Budget) -> None:
-    assert dpb.ModifiedThompson(privacy=budget).guarantee(ARMS).budget == budget
+    assert dpb.arms.ModifiedThompson(privacy=budget).guarantee(ARMS).budget == budget
 
 
 def test_a_pair_that_costs_more_than_the_budget_is_refused() -> None:
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=10, variance_scale=2.0)
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=10, variance_scale=2.0)
     with pytest.raises(BudgetNotAccepted, match="more than 1-GDP allows"):
         policy.start(ARMS)
     cheap = dataclasses.replace(policy, variance_scale=1e9)
@@ -120,9 +122,9 @@ def test_a_pair_that_costs_more_than_the_budget_is_refused() -> None:
 )
 def test_options_are_checked_by_name(field: str, value: float) -> None:
     with pytest.raises(InvalidInput, match=f"expected {field}"):
-        dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), **{field: value})  # type: ignore[arg-type]
+        dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), **{field: value})  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="calibration"):
-        dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0), calibration="best")
+        dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), calibration="best")
 
 
 def _spent_by_hand(actions: list[int], arms: int, b: int, c: float) -> float:
@@ -143,7 +145,7 @@ def _spent_by_hand(actions: list[int], arms: int, b: int, c: float) -> float:
 def test_the_odometer_equals_its_definition_and_stays_within_the_guarantee(
     seed: int, b: int, rounds: int
 ) -> None:
-    policy = dpb.ModifiedThompson(privacy=dpb.GaussianDP(2.0), prepulls=b)
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(2.0), prepulls=b)
     problem = dpb.Arms(3, horizon=rounds)
     learner = policy.start(problem, seed=seed)
     held = learner.guarantee.budget
@@ -159,7 +161,7 @@ def test_the_odometer_equals_its_definition_and_stays_within_the_guarantee(
 
 
 def test_nothing_is_spent_before_the_first_draw() -> None:
-    learner = dpb.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(ARMS, seed=1)
+    learner = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)).start(ARMS, seed=1)
     assert learner.spent is None
     for _ in range(50):
         learner.update(learner.select(), 1.0)
@@ -168,12 +170,12 @@ def test_nothing_is_spent_before_the_first_draw() -> None:
 
 def test_tuned_prepulls_are_near_the_best_of_a_grid() -> None:
     """Tuned at three budgets: within 10 % of the best of eight b, all means of 10 runs (s.e. < 2 %)."""
-    world = dpb.BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
+    world = dpb.worlds.BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
     for mu in (1.0, 2.0, 5.0):
         budget = dpb.GaussianDP(mu)
-        tried: dict[str, dpb.Policy] = {"tuned": dpb.ModifiedThompson(privacy=budget)}
+        tried: dict[str, dpb.Policy] = {"tuned": dpb.arms.ModifiedThompson(privacy=budget)}
         for b in (0, 100, 250, 500, 1000, 1500, 2000, 3000):
-            tried[str(b)] = dpb.ModifiedThompson(privacy=budget, prepulls=b)
+            tried[str(b)] = dpb.arms.ModifiedThompson(privacy=budget, prepulls=b)
         trace = dpb.simulate(tried, world, 100_000, 10, seed=1, progress=False)
         final = {label: trace.regret(label)[:, -1].mean() for label in trace.policies}
         assert final["tuned"] <= 1.1 * min(final.values())

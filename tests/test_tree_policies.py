@@ -74,18 +74,18 @@ def test_tree_ucb_without_noise_is_the_textbook_rule(confidence: str) -> None:
         sums[arm] += reward_of(arm, counts[arm])
         counts[arm] += 1
         expected.append(arm)
-    policy = dpb.TreeUCB(privacy=dpb.NonPrivate(), confidence=confidence)
+    policy = dpb.arms.TreeUCB(privacy=dpb.NonPrivate(), confidence=confidence)
     assert play(policy, dpb.Arms(3), 500) == expected
     assert len(set(expected[100:])) > 1
 
 
-@pytest.mark.parametrize("kind", [dpb.TreeThompson, dpb.HybridThompson])
+@pytest.mark.parametrize("kind", [dpb.arms.TreeThompson, dpb.arms.HybridThompson])
 def test_thompson_without_noise_is_beta_thompson_sampling(kind: type[dpb.Policy]) -> None:
     seed = run_seed(1, 0)
     explore = Streams.of(seed).explore
     sums, counts, expected = [0.0] * 3, [0] * 3, []
     for t in range(300):
-        if t < 3 and kind is dpb.HybridThompson:
+        if t < 3 and kind is dpb.arms.HybridThompson:
             arm = t
         else:
             arm = int(
@@ -100,7 +100,7 @@ def test_thompson_without_noise_is_beta_thompson_sampling(kind: type[dpb.Policy]
 
 
 def test_tree_ucb_by_hand_with_noise() -> None:
-    public, secret = dpb.TreeUCB(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2, horizon=9))
+    public, secret = dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0)).begin(dpb.Arms(2, horizon=9))
 
     class Fixed:
         """Every draw is 3 above its location, except the second."""
@@ -130,10 +130,10 @@ def test_tree_ucb_by_hand_with_noise() -> None:
 def test_the_noise_of_a_node(horizon: int, split: str) -> None:
     problem, parts = dpb.Arms(3, horizon=horizon), 3 if split == "paper" else 1
     levels = math.floor(math.log2(horizon - 3)) + 1
-    policy = dpb.TreeUCB(privacy=dpb.PureDP(0.5), split=split)
+    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(0.5), split=split)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
     assert (kind, scale) == ("laplace", pytest.approx(parts * levels / 0.5))
-    policy = dpb.TreeUCB(privacy=dpb.GaussianDP(0.5), split=split)
+    policy = dpb.arms.TreeUCB(privacy=dpb.GaussianDP(0.5), split=split)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
     assert (kind, scale) == ("normal", pytest.approx(math.sqrt(parts * levels) / 0.5))
 
@@ -141,13 +141,13 @@ def test_the_noise_of_a_node(horizon: int, split: str) -> None:
 def test_the_printed_constants() -> None:
     paper = {"privacy": dpb.PureDP(1.0), "split": "paper"}
     # algorithms.md: Γ = 6,500 at k = 5, T = 10⁴, ε = 1, γ = 0.1; m = 15,945 and Γ = 879,000 at T = 10⁵.
-    assert dpb.TreeUCB(**paper).bonus(dpb.Arms(5, horizon=10_000)) == pytest.approx(6508, abs=1)  # type: ignore[arg-type]
-    thompson = dpb.TreeThompson(**paper)  # type: ignore[arg-type]
+    assert dpb.arms.TreeUCB(**paper).bonus(dpb.Arms(5, horizon=10_000)) == pytest.approx(6508, abs=1)  # type: ignore[arg-type]
+    thompson = dpb.arms.TreeThompson(**paper)  # type: ignore[arg-type]
     assert thompson.gap_batch(FIVE) == math.ceil(192 * 5 * math.log2(100_000)) == 15946
     assert thompson.pulls_unit(FIVE) == pytest.approx(879_000, rel=1e-3)
     assert thompson.plays_uniform_below(FIVE) == 5 * (15946 + math.ceil(4 * thompson.pulls_unit(FIVE)))
     # ε₀ = ε instead of ε/(2k): the noise of μ̂ is 2k times smaller, and m with it.
-    assert dpb.TreeThompson(privacy=dpb.PureDP(1.0)).gap_batch(FIVE) == math.ceil(
+    assert dpb.arms.TreeThompson(privacy=dpb.PureDP(1.0)).gap_batch(FIVE) == math.ceil(
         96 * math.log2(100_000)
     )
 
@@ -156,7 +156,7 @@ def test_the_printed_constants() -> None:
 @pytest.mark.parametrize("arms", [2, 5, 50])
 def test_the_bonus_covers_the_noise_of_all_rounds(arms: int, horizon: int) -> None:
     """Chernoff: L Laplace(L/ε) draws sum to more than Γ with probability below γ/(kT)."""
-    bonus = dpb.TreeUCB(privacy=dpb.PureDP(1.0)).bonus(dpb.Arms(arms, horizon=horizon))
+    bonus = dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0)).bonus(dpb.Arms(arms, horizon=horizon))
     levels = (horizon - arms).bit_length()
     exponent = max(
         tilt * bonus / levels + levels * math.log1p(-(tilt**2)) for tilt in np.linspace(0.1, 0.95)
@@ -169,18 +169,18 @@ def test_each_split_reports_what_it_really_gives() -> None:
         return policy.guarantee(FIVE).budget
 
     one, mu, approx = dpb.PureDP(1.0), dpb.GaussianDP(1.0), dpb.ApproxDP(1.0, 1e-6)
-    assert budget(dpb.TreeUCB(privacy=one)) == budget(dpb.TreeThompson(privacy=one)) == one
-    assert budget(dpb.TreeUCB(privacy=one, split="paper")) == dpb.PureDP(0.2)
-    assert budget(dpb.TreeThompson(privacy=one, split="paper")) == dpb.PureDP(0.1)
-    split = budget(dpb.TreeThompson(privacy=mu, split="paper"))
+    assert budget(dpb.arms.TreeUCB(privacy=one)) == budget(dpb.arms.TreeThompson(privacy=one)) == one
+    assert budget(dpb.arms.TreeUCB(privacy=one, split="paper")) == dpb.PureDP(0.2)
+    assert budget(dpb.arms.TreeThompson(privacy=one, split="paper")) == dpb.PureDP(0.1)
+    split = budget(dpb.arms.TreeThompson(privacy=mu, split="paper"))
     assert isinstance(split, dpb.GaussianDP) and split.mu == pytest.approx(math.sqrt(0.1))
-    assert budget(dpb.TreeUCB(privacy=approx)) == approx
-    weaker = budget(dpb.TreeUCB(privacy=approx, split="paper"))
+    assert budget(dpb.arms.TreeUCB(privacy=approx)) == approx
+    weaker = budget(dpb.arms.TreeUCB(privacy=approx, split="paper"))
     assert isinstance(weaker, dpb.ApproxDP) and weaker.epsilon < 0.5
 
 
 def test_the_theory_bonus_plays_in_turn_as_long_as_declared_and_not_much_longer() -> None:
-    policy = dpb.TreeUCB(privacy=dpb.PureDP(1.0))
+    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0))
     problem = dpb.Arms(3, horizon=3000)
     until = policy.plays_uniform_below(problem)
     assert until == 3 * 29
@@ -190,7 +190,7 @@ def test_the_theory_bonus_plays_in_turn_as_long_as_declared_and_not_much_longer(
 
 
 def test_the_phases_of_tree_thompson() -> None:
-    policy = dpb.TreeThompson(privacy=dpb.PureDP(1.0), constant=0.02)
+    policy = dpb.arms.TreeThompson(privacy=dpb.PureDP(1.0), constant=0.02)
     problem = dpb.Arms(3, horizon=2000)
     public, secret = policy.begin(problem)
     noise, explore = NoNoise(), np.random.default_rng(0)
@@ -219,7 +219,7 @@ def test_the_phases_of_tree_thompson() -> None:
 
 
 def test_the_experiment_mode() -> None:
-    experiment = dpb.TreeThompson(privacy=dpb.PureDP(1.0), gap_phase=False)
+    experiment = dpb.arms.TreeThompson(privacy=dpb.PureDP(1.0), gap_phase=False)
     problem = dpb.Arms(3, horizon=1000)
     actions = play(dataclasses.replace(experiment, burn_in=7), problem, 200)
     assert (
@@ -231,21 +231,21 @@ def test_the_experiment_mode() -> None:
     assert experiment.pulls(FIVE) == math.ceil(5 * 17 * math.sqrt(2 * 17))
     assert experiment.pulls(problem) == 1000 // 6
     with pytest.raises(InvalidInput, match="gap_phase=False"):
-        dpb.TreeThompson(privacy=dpb.PureDP(1.0), burn_in=3)
+        dpb.arms.TreeThompson(privacy=dpb.PureDP(1.0), burn_in=3)
 
 
 @pytest.mark.parametrize("privacy", [dpb.PureDP(1e-3), dpb.GaussianDP(1e-3)], ids=str)
 def test_noise_far_beyond_the_rewards_is_survived(privacy: dpb.Budget) -> None:
     for policy in (
-        dpb.TreeUCB(privacy=privacy, confidence="chernoff"),
-        dpb.TreeThompson(privacy=privacy, gap_phase=False, burn_in=2),
-        dpb.HybridThompson(privacy=privacy),
+        dpb.arms.TreeUCB(privacy=privacy, confidence="chernoff"),
+        dpb.arms.TreeThompson(privacy=privacy, gap_phase=False, burn_in=2),
+        dpb.arms.HybridThompson(privacy=privacy),
     ):
         assert set(play(policy, dpb.Arms(3, horizon=300), 300)) == {0, 1, 2}
 
 
 def test_hybrid_thompson_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    public, secret = dpb.HybridThompson(privacy=dpb.PureDP(2.0)).begin(dpb.Arms(2))
+    public, secret = dpb.arms.HybridThompson(privacy=dpb.PureDP(2.0)).begin(dpb.Arms(2))
     asked = []
 
     def beta_sample(wins: float, losses: float, explore: None) -> float:
@@ -271,7 +271,7 @@ def test_hybrid_thompson_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tree_policies_keep_learning_beyond_the_horizon() -> None:
     problem = dpb.Arms(3, horizon=50)
     for policy in (
-        dpb.TreeUCB(privacy=dpb.PureDP(50.0)),
-        dpb.TreeThompson(privacy=dpb.PureDP(50.0), gap_phase=False),
+        dpb.arms.TreeUCB(privacy=dpb.PureDP(50.0)),
+        dpb.arms.TreeThompson(privacy=dpb.PureDP(50.0), gap_phase=False),
     ):
         assert play(policy, problem, 1000).count(0) > 500

@@ -1,79 +1,78 @@
-"""dpbandits: bandits that learn from people without giving any one of them away."""
+"""dpbandits: bandits that learn from people without giving any one of them away.
 
-from dpbandits import errors
-from dpbandits.environments import *
-from dpbandits.environments import __all__ as _environments
-from dpbandits.policies import (
-    Learner,
-    LocalPolicy,
-    Person,
-    Policy,
-    Released,
-    Server,
-    Ticket,
-    Tickets,
-    load,
-)
-from dpbandits.policies.arms import *
-from dpbandits.policies.arms import __all__ as _arms
-from dpbandits.policies.kernel import *
-from dpbandits.policies.kernel import __all__ as _kernel
-from dpbandits.policies.linear import *
-from dpbandits.policies.linear import __all__ as _linear
-from dpbandits.policies.matroid import *
-from dpbandits.policies.matroid import __all__ as _matroid
-from dpbandits.privacy.accounting import Filter, Odometer, compose
-from dpbandits.privacy.budgets import (
+What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, `dpb.matroids` and
+`dpb.kernels` hold all policies for one kind of problem, `dpb.local` those of the local model,
+`dpb.worlds` what `simulate` plays on, `dpb.privacy` accounting, `dpb.audit` and `dpb.testing` the tests
+of a policy.
+"""
+
+from dpbandits import arms, audit, errors, kernels, linear, local, matroids, privacy, testing, worlds
+from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, load
+from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
+from dpbandits.policies.kernel import KernelThompson, KernelUCB
+from dpbandits.policies.linear import LinUCB, RandomizedLinUCB
+from dpbandits.policies.matroid import FocusedMatroidUCB
+from dpbandits.privacy import (
     ApproxDP,
     Budget,
     GaussianDP,
+    Guarantee,
     NonPrivate,
     PureDP,
     RenyiDP,
+    Trust,
+    Unit,
     ZeroConcentratedDP,
 )
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
-from dpbandits.problems import *
-from dpbandits.problems import __all__ as _problems
+from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContexts, MatroidBases, Problem
 from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
 from dpbandits.version import __version__
 
-__all__ = sorted(
-    [
-        "ApproxDP",
-        "Budget",
-        "Filter",
-        "GaussianDP",
-        "Guarantee",
-        "Learner",
-        "LocalPolicy",
-        "NonPrivate",
-        "Odometer",
-        "Person",
-        "Policy",
-        "PureDP",
-        "Recommendation",
-        "Released",
-        "RenyiDP",
-        "Server",
-        "Ticket",
-        "Tickets",
-        "Trace",
-        "Trust",
-        "Unit",
-        "ZeroConcentratedDP",
-        "__version__",
-        "compose",
-        "errors",
-        "load",
-        "recommend",
-        "simulate",
-        *_arms,
-        *_linear,
-        *_environments,
-        *_matroid,
-        *_kernel,
-        *_problems,
-    ]
-)
+__all__ = [
+    "ApproxDP",
+    "Arms",
+    "BetaThompson",
+    "Budget",
+    "FocusedMatroidUCB",
+    "GaussianDP",
+    "Guarantee",
+    "KernelContexts",
+    "KernelThompson",
+    "KernelUCB",
+    "LazyThompson",
+    "Learner",
+    "LinUCB",
+    "LinearActions",
+    "LinearContexts",
+    "MatroidBases",
+    "NoiseAwareIMED",
+    "NonPrivate",
+    "Policy",
+    "Problem",
+    "PureDP",
+    "RandomizedLinUCB",
+    "Recommendation",
+    "Released",
+    "RenyiDP",
+    "Ticket",
+    "Tickets",
+    "Trace",
+    "Trust",
+    "Unit",
+    "ZeroConcentratedDP",
+    "__version__",
+    "arms",
+    "audit",
+    "errors",
+    "kernels",
+    "linear",
+    "load",
+    "local",
+    "matroids",
+    "privacy",
+    "recommend",
+    "simulate",
+    "testing",
+    "worlds",
+]

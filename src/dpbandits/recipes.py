@@ -1,6 +1,6 @@
 """Frozen descriptions that survive a round trip through JSON.
 
-Budgets, problems, policies and environments are all recipes: frozen keyword-only dataclasses of
+Budgets, problems, policies and worlds are all recipes: frozen keyword-only dataclasses of
 simple values. Data and randomness are never part of one; they arrive as arguments.
 """
 

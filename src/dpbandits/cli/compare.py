@@ -21,8 +21,6 @@ from dpbandits.cli.output import (
 )
 from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy, whole
 from dpbandits.engine.cache import cache_home
-from dpbandits.environments import Environment, LogNormal, MovieRatings
-from dpbandits.environments.movielens import LICENCE
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 from dpbandits.policies.kernel.outlook import LITTLE, expected_cost, learnable_share, short_horizon
@@ -33,6 +31,8 @@ from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.run import problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import describe
+from dpbandits.worlds import Environment, LogNormal, MovieRatings
+from dpbandits.worlds.movielens import LICENCE
 
 
 def compare(

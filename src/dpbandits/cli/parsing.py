@@ -3,14 +3,7 @@
 import dataclasses
 from typing import Any
 
-from dpbandits import checks, environments
-from dpbandits.environments import (
-    BernoulliArms,
-    Environment,
-    KernelWorld,
-    MatroidArms,
-    TruncatedExponentialArms,
-)
+from dpbandits import checks, worlds
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.policies import Policy, policy_named
@@ -22,6 +15,13 @@ from dpbandits.privacy.budgets import (
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
+)
+from dpbandits.worlds import (
+    BernoulliArms,
+    Environment,
+    KernelWorld,
+    MatroidArms,
+    TruncatedExponentialArms,
 )
 
 PRIVACY_HELP = "eps=1 · eps=1,delta=1e-6 · mu=1 · rho=0.5 · order=8,divergence=4 · none"
@@ -70,9 +70,9 @@ def budget(text: str) -> Budget:
 
 def environment_kinds() -> dict[str, type[Environment]]:
     """Every world by its command-line name; the two of arms have short ones."""
-    kinds = (getattr(environments, name) for name in environments.__all__)
-    worlds = (kind for kind in kinds if issubclass(kind, Environment) and not kind.abstract)
-    found = {kind.name(): kind for kind in worlds}
+    kinds = (getattr(worlds, name) for name in worlds.__all__)
+    playable = (kind for kind in kinds if issubclass(kind, Environment) and not kind.abstract)
+    found = {kind.name(): kind for kind in playable}
     short = {"bernoulli": BernoulliArms, "exponential": TruncatedExponentialArms}
     return short | {name: kind for name, kind in found.items() if kind not in short.values()}
 

@@ -8,7 +8,6 @@ import typer
 from dpbandits import checks
 from dpbandits.cli.output import JSON, console, print_json
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
-from dpbandits.environments import KernelWorld
 from dpbandits.errors import InvalidInput
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import (
@@ -21,6 +20,7 @@ from dpbandits.problems import (
 )
 from dpbandits.recipes import Recipe
 from dpbandits.recommend import recommend as choose
+from dpbandits.worlds import KernelWorld
 
 
 def recommend(

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.leaderboard import instance_axes, mean_and_error, policies_for, with_worst
 from dpbandits.policies import Policy
@@ -16,6 +15,7 @@ from dpbandits.problems import Arms
 from dpbandits.recommend import recommend
 from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import BernoulliArms, Environment, TruncatedExponentialArms
 
 INSTANCES: dict[str, Environment] = {
     "5 arms": BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25)),

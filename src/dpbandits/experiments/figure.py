@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from dpbandits.environments import Environment
 from dpbandits.policies import Policy
 from dpbandits.simulation import Trace
 from dpbandits.simulation.timing import Timing
+from dpbandits.worlds import Environment
 
 
 class Scale(StrEnum):

@@ -6,15 +6,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.environments import (
-    DisjointContexts,
-    Environment,
-    FixedActions,
-    LowRankContexts,
-    RotatingContexts,
-    SphereContexts,
-    SwitchingContexts,
-)
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.leaderboard import instance_axes, policies_for, with_worst
 from dpbandits.policies import Policy
@@ -29,6 +20,15 @@ from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import LinearContexts, LinearProblem
 from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import (
+    DisjointContexts,
+    Environment,
+    FixedActions,
+    LowRankContexts,
+    RotatingContexts,
+    SphereContexts,
+    SwitchingContexts,
+)
 
 BUDGETS: tuple[ApproxDP, ...] = (ApproxDP(1.0, 0.1), ApproxDP(1.0, 1e-6), ApproxDP(0.1, 1e-6))
 PRINTED = "tree-lin-ucb, as printed"

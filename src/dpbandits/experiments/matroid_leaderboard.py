@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.environments import MatroidArms
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.leaderboard import instance_axes, policies_for, with_worst
@@ -24,6 +23,7 @@ from dpbandits.problems import (
 from dpbandits.recommend import recommend
 from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import MatroidArms
 
 
 def _instances() -> dict[str, MatroidArms]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.environments import BernoulliArms
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import UCB1, BetaThompson, TreeThompson, TreeUCB
@@ -17,6 +16,7 @@ from dpbandits.privacy.budgets import PureDP
 from dpbandits.problems import Arms
 from dpbandits.reports.figures import draw_curves, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import BernoulliArms
 
 PAPER = "Mishra & Thakurta 2015"
 _ARMS = BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))

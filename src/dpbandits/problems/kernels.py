@@ -126,7 +126,7 @@ class Matern(_Stationary):
 
 
 @dataclass(frozen=True)
-class Linear(_OnCoordinates):
+class LinearKernel(_OnCoordinates):
     """⟨w, w'⟩: linear functions of the coordinates."""
 
     def diagonal(self, points: Array, split: int) -> Array:
@@ -138,7 +138,7 @@ class Linear(_OnCoordinates):
 
 
 @dataclass(frozen=True)
-class Polynomial(_OnCoordinates):
+class PolynomialKernel(_OnCoordinates):
     """(offset + ⟨w, w'⟩)^degree: polynomials of the coordinates."""
 
     degree: int = 2

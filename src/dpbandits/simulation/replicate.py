@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine.streams import run_seed
-from dpbandits.environments import Environment
-from dpbandits.environments.timing import Delays, Traffic
 from dpbandits.errors import HorizonReached, InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.simulation.checkpoint import Checkpoint
@@ -22,6 +20,8 @@ from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import Played, play, problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import Trace, describe
+from dpbandits.worlds import Environment
+from dpbandits.worlds.timing import Delays, Traffic
 
 Task = tuple[str, int]
 

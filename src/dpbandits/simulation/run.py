@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from dpbandits.engine import Streams, pause_if_due
 from dpbandits.engine.flight import start_flight
 from dpbandits.engine.loop import Compiled, Ledger, compiled_for
-from dpbandits.environments import Environment
 from dpbandits.policies import Policy
 from dpbandits.problems import Problem
 from dpbandits.simulation.timing import Schedule, Timing
+from dpbandits.worlds import Environment
 
 # Chunks end about this often, for progress and Ctrl-C; where they end changes no result.
 _CHUNK_SECONDS = 0.2

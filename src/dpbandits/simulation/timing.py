@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine.streams import delay_stream
-from dpbandits.environments.timing import Delays, Traffic
 from dpbandits.errors import InvalidInput
+from dpbandits.worlds.timing import Delays, Traffic
 
 Array = NDArray[np.float64]
 

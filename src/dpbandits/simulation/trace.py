@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.environments import Environment
 from dpbandits.errors import SaveFileError
 from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Guarantee
@@ -20,6 +19,7 @@ from dpbandits.reports.figures import regret_figure, save_figure
 from dpbandits.simulation.run import Played, problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.version import __version__
+from dpbandits.worlds import Environment
 
 if TYPE_CHECKING:
     import polars as pl

@@ -2,7 +2,7 @@
 
 >>> from dpbandits.testing import check_policy
 >>> import dpbandits as dpb
->>> check_policy(dpb.GaussianThompson())
+>>> check_policy(dpb.arms.GaussianThompson())
 """
 
 from dpbandits.testing.conformance import CHECKS, check_policy

@@ -20,7 +20,6 @@ from dpbandits.audit import replay, report_cost
 from dpbandits.audit.watching import ReadRounds
 from dpbandits.engine import arguments, bare, leaves
 from dpbandits.engine.streams import Streams, run_seed
-from dpbandits.environments import Environment
 from dpbandits.errors import (
     BudgetNotAccepted,
     ConformanceError,
@@ -44,6 +43,7 @@ from dpbandits.testing.driving import (
     state_size,
 )
 from dpbandits.testing.examples import _BUDGETS, example_environment
+from dpbandits.worlds import Environment
 
 ROUNDS = 600
 _Z_ONE_IN_A_MILLION = 4.753

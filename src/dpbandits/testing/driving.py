@@ -7,10 +7,10 @@ import numpy as np
 
 from dpbandits import engine
 from dpbandits.engine import Streams, arguments, bare, wrapped
-from dpbandits.environments import Environment
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, Ticket
 from dpbandits.simulation.run import play
 from dpbandits.simulation.timing import Timing
+from dpbandits.worlds import Environment
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,5 @@
 """Small standard worlds, budgets and recipes that the suites are run on."""
 
-from dpbandits.environments import (
-    BernoulliArms,
-    Environment,
-    KernelWorld,
-    MatroidArms,
-    SphereContexts,
-)
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -25,6 +18,13 @@ from dpbandits.problems import (
     MatroidBases,
     Problem,
     SquaredExponential,
+)
+from dpbandits.worlds import (
+    BernoulliArms,
+    Environment,
+    KernelWorld,
+    MatroidArms,
+    SphereContexts,
 )
 
 _BUDGETS: tuple[Budget, ...] = (

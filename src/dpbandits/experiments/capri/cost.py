@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.engine.streams import run_seed
-from dpbandits.environments import KernelWorld
 from dpbandits.experiments.capri.setting import DELTA, PAPER, thompson
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.policies import Policy
@@ -24,6 +23,7 @@ from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import play
+from dpbandits.worlds import KernelWorld
 
 
 class CapriCost(Figure):

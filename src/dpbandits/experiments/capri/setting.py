@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.environments import KernelWorld
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri, KernelThompson
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
 from dpbandits.recommend import recommend
 from dpbandits.simulation import Trace
+from dpbandits.worlds import KernelWorld
 
 PAPER = "Pavlovic, Salgia & Zhao"
 KERNELS: dict[str, Kernel] = {

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from dpbandits.environments import MovieRatings
-from dpbandits.environments.movielens import LICENCE
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments.chandak.returns import Returns
 from dpbandits.experiments.chandak.setting import NOTE, PAPER, TWO, thompson_policies, ucb_policies
@@ -15,6 +13,8 @@ from dpbandits.experiments.figure import Claim, Scale
 from dpbandits.policies import Policy
 from dpbandits.policies.matroid import UniformBases
 from dpbandits.simulation import Trace
+from dpbandits.worlds import MovieRatings
+from dpbandits.worlds.movielens import LICENCE
 
 DATA = "DPBANDITS_MOVIELENS"
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from dpbandits.engine import Streams
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
-from dpbandits.environments import MovieRatings
 from dpbandits.experiments.chandak.films import Films
 from dpbandits.experiments.chandak.setting import FOCUSED, PAPER, RUNS, TWO, UCB, as_printed
 from dpbandits.experiments.figure import Claim, Scale, Simulation
@@ -18,6 +17,7 @@ from dpbandits.policies import Policy
 from dpbandits.policies.matroid import FocusedMatroidUCB, PrivateMatroidUCB, UniformBases
 from dpbandits.reports.figures import legend_beside, line_style, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import MovieRatings
 
 
 class FilmsRecommended(Films):

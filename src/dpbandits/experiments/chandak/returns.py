@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.environments.matroids import MatroidEnvironment
 from dpbandits.experiments.chandak.setting import FOCUSED, NOTE, RUNS, TABLE_2
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.reports.figures import draw_curves, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds.matroids import MatroidEnvironment
 
 
 def returns(trace: Trace, label: str, world: MatroidEnvironment) -> NDArray[np.float64]:

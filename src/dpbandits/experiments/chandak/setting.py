@@ -1,6 +1,5 @@
 """What the figures of this paper share."""
 
-from dpbandits.environments import MatroidArms
 from dpbandits.experiments.figure import Scale
 from dpbandits.policies import Policy
 from dpbandits.policies.matroid import (
@@ -12,6 +11,7 @@ from dpbandits.policies.matroid import (
 )
 from dpbandits.privacy.budgets import Budget, PureDP
 from dpbandits.problems import LinearMatroid
+from dpbandits.worlds import MatroidArms
 
 PAPER = "Chandak, Hu & Hegde"
 TABLE_2 = MatroidArms(

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.environments import BernoulliArms, Environment, TruncatedExponentialArms
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.ou_2024.setting import PAPER
 from dpbandits.policies.arms import ModifiedThompson
 from dpbandits.privacy.budgets import GaussianDP
 from dpbandits.reports.figures import draw_curves, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import BernoulliArms, Environment, TruncatedExponentialArms
 
 
 class _RegretGrid(Figure):

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.environments import DayAndNight, LogNormal
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.leaderboard import mean_and_error, with_worst
 from dpbandits.experiments.rounds.setting import CASES, FIVE_ARMS, SEED
 from dpbandits.reports.figures import light_axes, line_style, log_axes, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.simulation.timing import Timing
+from dpbandits.worlds import DayAndNight, LogNormal
 
 _PLACES = (1, 10, 100, 1000, 10_000)
 _CLOCK = "clock"

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from dpbandits.environments import BernoulliArms, Environment, SphereContexts
 from dpbandits.experiments.capri.setting import KERNELS, world
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.policies import Policy
@@ -11,6 +10,7 @@ from dpbandits.policies.kernel import KernelThompson
 from dpbandits.policies.linear import BatchedLinUCB, RandomizedLinUCB
 from dpbandits.policies.matroid import FocusedMatroidUCB
 from dpbandits.privacy.budgets import ApproxDP, GaussianDP
+from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
 
 # Neither sorted: policies that first try every arm do so in this order.
 FIVE_ARMS = BernoulliArms((0.5, 0.25, 0.75, 0.375, 0.625))

@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.environments import SphereContexts
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.shariff_2018.setting import PAPER, PRIVACY, Array
 from dpbandits.policies.linear import TreeLinUCB
 from dpbandits.policies.linear.tree_lin_ucb import LOW
 from dpbandits.reports.figures import light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import SphereContexts
 
 
 class RegretAgainstShift(Figure):

@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.environments import SphereContexts
-from dpbandits.environments.linear.worlds import Rewards
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.shariff_2018.setting import PAPER, Array, few_ticks, one_legend
 from dpbandits.policies.linear import LinUCB
 from dpbandits.reports.figures import draw_curves, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import SphereContexts
+from dpbandits.worlds.linear.worlds import Rewards
 
 
 class _ByDimension(Figure):

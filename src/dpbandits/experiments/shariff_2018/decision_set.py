@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.engine import Streams
-from dpbandits.environments import SphereContexts
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.experiments.shariff_2018.setting import PAPER, Array
 from dpbandits.reports.figures import COLOURS
 from dpbandits.simulation import Trace
+from dpbandits.worlds import SphereContexts
 
 
 class DecisionSet(Figure):

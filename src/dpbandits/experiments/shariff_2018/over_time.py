@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.environments import SphereContexts
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.linear_bounds import gap_regret_bound, regret_bound
 from dpbandits.experiments.shariff_2018.setting import PAPER, PRIVACY, Array, few_ticks, one_legend
@@ -15,6 +14,7 @@ from dpbandits.policies.linear import LinUCB, TreeLinUCB
 from dpbandits.policies.linear.tree_lin_ucb import GAMMA, HIGH, LOW
 from dpbandits.reports.figures import draw_curves, new_figure
 from dpbandits.simulation import Trace
+from dpbandits.worlds import SphereContexts
 
 
 class RegretOverTime(Figure):

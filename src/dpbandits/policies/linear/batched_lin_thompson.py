@@ -77,7 +77,7 @@ class BatchedLinThompson(BatchedLinear):
     **Regret.** Measured, not proved; docs/reproduction.md.
 
     >>> import dpbandits as dpb
-    >>> policy = dpb.BatchedLinThompson(privacy=dpb.GaussianDP(1.0))
+    >>> policy = dpb.linear.BatchedLinThompson(privacy=dpb.GaussianDP(1.0))
     >>> print(policy.guarantee(dpb.LinearContexts(5)).budget)
     1-GDP
     """

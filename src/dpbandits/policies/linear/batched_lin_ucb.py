@@ -56,7 +56,8 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     up to batches.
 
     >>> import dpbandits as dpb
-    >>> print(dpb.BatchedLinUCB(privacy=dpb.GaussianDP(1.0)).guarantee(dpb.LinearContexts(5)).budget)
+    >>> policy = BatchedLinUCB(privacy=dpb.GaussianDP(1.0))
+    >>> print(policy.guarantee(dpb.LinearContexts(5)).budget)
     1-GDP
     """
 

@@ -111,7 +111,8 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
     **Regret.** As `BatchedLinUCB`, of whose confidence sets these are, with a union bound over rounds.
 
     >>> import dpbandits as dpb
-    >>> print(dpb.FactorizedLinUCB(privacy=dpb.GaussianDP(1.0)).guarantee(dpb.LinearContexts(5)).budget)
+    >>> policy = FactorizedLinUCB(privacy=dpb.GaussianDP(1.0))
+    >>> print(policy.guarantee(dpb.LinearContexts(5)).budget)
     1-GDP
     """
 

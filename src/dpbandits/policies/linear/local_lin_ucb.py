@@ -127,7 +127,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
     μ = 1 there is little to gain over uniform play.
 
     >>> import dpbandits as dpb
-    >>> policy, problem = dpb.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)
+    >>> policy, problem = dpb.local.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)
     >>> server = policy.start(problem)
     >>> person = policy.person(problem, server.broadcast())
     >>> person.select([[1.0, 0.0], [0.0, 1.0]]) in (0, 1)

@@ -38,7 +38,7 @@ class TreeContextualThompson(TreeContextual):
     **Regret.** None is proved.
 
     >>> import dpbandits as dpb
-    >>> policy = dpb.TreeContextualThompson(privacy=dpb.PureDP(1.0))
+    >>> policy = dpb.linear.TreeContextualThompson(privacy=dpb.PureDP(1.0))
     >>> print(policy.guarantee(dpb.LinearContexts(5, horizon=1000)).budget)
     1-DP
     """

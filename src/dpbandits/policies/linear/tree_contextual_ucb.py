@@ -142,7 +142,7 @@ class TreeContextualUCB(TreeContextual):
     **Regret.** None is proved. Laplace noise keeps Ã indefinite for long, and it then plays by b̃ alone.
 
     >>> import dpbandits as dpb
-    >>> policy = dpb.TreeContextualUCB(privacy=dpb.PureDP(1.0))
+    >>> policy = dpb.linear.TreeContextualUCB(privacy=dpb.PureDP(1.0))
     >>> print(policy.guarantee(dpb.LinearContexts(5, horizon=1000)).budget)
     1-DP
     """

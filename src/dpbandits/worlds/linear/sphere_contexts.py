@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.linear.spheres import band_mass, band_mean
-from dpbandits.environments.linear.worlds import (
+from dpbandits.errors import InvalidInput
+from dpbandits.problems import LinearContexts
+from dpbandits.worlds.linear.spheres import band_mass, band_mean
+from dpbandits.worlds.linear.worlds import (
     SHORT,
     Array,
     LinearEnvironment,
@@ -23,8 +25,6 @@ from dpbandits.environments.linear.worlds import (
     draw_direction,
     start_shown,
 )
-from dpbandits.errors import InvalidInput
-from dpbandits.problems import LinearContexts
 
 BEST = 0.75  # the expected reward of the optimal action; no other pays less than its negative
 _POOL = 256  # about so many actions are drawn at a time

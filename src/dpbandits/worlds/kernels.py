@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.environment import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.kernel_contexts import KernelContexts, Points, points, shares
 from dpbandits.problems.kernels import Kernel, Matern, SquaredExponential
+from dpbandits.worlds.environment import Environment
 
 
 @dataclass(frozen=True)

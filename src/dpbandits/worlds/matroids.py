@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.environment import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Matroid, MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import shuffle, start_greedy
+from dpbandits.worlds.environment import Environment
 
 Array = NDArray[np.float64]
 # Up to so many items the expected basis of a random order is computed from all sets.

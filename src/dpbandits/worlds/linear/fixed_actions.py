@@ -8,8 +8,9 @@ import numpy as np
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Streams
-from dpbandits.environments.linear.sphere_contexts import BEST, check_sphere
-from dpbandits.environments.linear.worlds import (
+from dpbandits.problems import LinearActions, LinearProblem
+from dpbandits.worlds.linear.sphere_contexts import BEST, check_sphere
+from dpbandits.worlds.linear.worlds import (
     SHORT,
     Array,
     LinearEnvironment,
@@ -19,7 +20,6 @@ from dpbandits.environments.linear.worlds import (
     draw_direction,
     start_shown,
 )
-from dpbandits.problems import LinearActions, LinearProblem
 
 
 @dataclass(frozen=True)

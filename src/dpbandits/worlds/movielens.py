@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.matroids import MatroidEnvironment, settle_basis, start_rewards
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import LinearMatroid
 from dpbandits.problems.matroids.bases import Items, Rewards
+from dpbandits.worlds.matroids import MatroidEnvironment, settle_basis, start_rewards
 
 Array = NDArray[np.float64]
 LICENCE = (

@@ -7,8 +7,9 @@ import numpy as np
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.linear.spheres import largest_mean
-from dpbandits.environments.linear.worlds import (
+from dpbandits.problems import LinearContexts
+from dpbandits.worlds.linear.spheres import largest_mean
+from dpbandits.worlds.linear.worlds import (
     Array,
     LinearEnvironment,
     Pays,
@@ -17,7 +18,6 @@ from dpbandits.environments.linear.worlds import (
     find_means,
     start_shown,
 )
-from dpbandits.problems import LinearContexts
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Worlds that offer rounds and pay rewards; each knows its best action, so regret is exact."""
 
-from dpbandits.environments.arms import BernoulliArms, TruncatedExponentialArms
-from dpbandits.environments.environment import Environment
-from dpbandits.environments.kernels import KernelWorld
-from dpbandits.environments.linear import (
+from dpbandits.worlds.arms import BernoulliArms, TruncatedExponentialArms
+from dpbandits.worlds.environment import Environment
+from dpbandits.worlds.kernels import KernelWorld
+from dpbandits.worlds.linear import (
     DisjointContexts,
     FixedActions,
     LowRankContexts,
@@ -11,9 +11,9 @@ from dpbandits.environments.linear import (
     SphereContexts,
     SwitchingContexts,
 )
-from dpbandits.environments.matroids import MatroidArms
-from dpbandits.environments.movielens import MovieRatings
-from dpbandits.environments.timing import DayAndNight, Delays, LogNormal, Traffic
+from dpbandits.worlds.matroids import MatroidArms
+from dpbandits.worlds.movielens import MovieRatings
+from dpbandits.worlds.timing import DayAndNight, Delays, LogNormal, Traffic
 
 __all__ = [
     "BernoulliArms",

@@ -10,8 +10,9 @@ from numba.extending import register_jitable
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.linear.spheres import largest_mean
-from dpbandits.environments.linear.worlds import (
+from dpbandits.problems import LinearContexts
+from dpbandits.worlds.linear.spheres import largest_mean
+from dpbandits.worlds.linear.worlds import (
     SHORT,
     Array,
     LinearEnvironment,
@@ -23,7 +24,6 @@ from dpbandits.environments.linear.worlds import (
     find_means,
     start_shown,
 )
-from dpbandits.problems import LinearContexts
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.environment import Environment
 from dpbandits.problems import LinearContexts
+from dpbandits.worlds.environment import Environment
 
 Array = NDArray[np.float64]
 Rewards = Literal["signs", "gaussian"]

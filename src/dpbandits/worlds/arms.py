@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.environments.environment import Environment
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Arms
+from dpbandits.worlds.environment import Environment
 
 
 @dataclass(frozen=True)
