@@ -84,8 +84,8 @@ def test_the_figures_formulas() -> None:
     assert printed_mu(100_000, 1999, 50.0) == pytest.approx(1.0)
     # One round is 1/√2-GDP, exactly.
     exact = GaussianDP(2**-0.5)
-    assert Analyses.corrected_round(1e-6) == exact.epsilon(1e-6)
-    assert exact.delta(Analyses.corrected_round(1e-6)) == pytest.approx(1e-6, rel=1e-9)
+    assert Analyses.corrected_round(1e-6) == exact.epsilon_at(1e-6)
+    assert exact.delta_at(Analyses.corrected_round(1e-6)) == pytest.approx(1e-6, rel=1e-9)
     # The printed constant claims far less than the exact one for the same δ.
     assert Analyses.printed_round(2)(1e-6) < 0.5 * Analyses.corrected_round(1e-6)
 

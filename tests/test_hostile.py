@@ -314,8 +314,8 @@ def test_budgets(made: Any, one: Any, other: Any, wanted: Any) -> None:
     if budget is None:
         return
     use(budget)
-    attempt(budget.epsilon_for, one)
-    attempt(budget.delta_for, one)
+    attempt(budget.epsilon_at, one)
+    attempt(budget.delta_at, one)
     attempt(budget.implies, wanted, delta=one, order=other)
     attempt(budget.implies, one)
     attempt(budget.to_gaussian)

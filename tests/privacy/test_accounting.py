@@ -80,7 +80,7 @@ def test_gaussian_composition_agrees_with_dp_accounting() -> None:
     accountant = RdpAccountant(orders=[8.0])
     accountant.compose(SelfComposedDpEvent(GaussianDpEvent(noise_multiplier=4.0), 30))
     ours = compose([GaussianDP(0.25)] * 30).implies(RenyiDP, order=8.0)
-    assert ours.epsilon_for(1e-6) == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-9)
+    assert ours.epsilon_at(1e-6) == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-9)
 
 
 def test_a_hundred_tenths_fit_one_gaussian_and_no_more() -> None:

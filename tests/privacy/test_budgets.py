@@ -62,7 +62,7 @@ def test_gaussian_golden_values(mu: float, epsilon: float) -> None:
     found = GaussianDP(mu).implies(ApproxDP, delta=1e-6)
     assert isinstance(found, ApproxDP) and found.delta == 1e-6
     assert found.epsilon == pytest.approx(epsilon, abs=5e-7 if mu == 1.0 else 5e-4)
-    assert GaussianDP(mu).delta(found.epsilon) == pytest.approx(1e-6, rel=1e-9)
+    assert GaussianDP(mu).delta_at(found.epsilon) == pytest.approx(1e-6, rel=1e-9)
 
 
 def test_pure_golden_value() -> None:
@@ -73,28 +73,28 @@ def test_pure_golden_value() -> None:
 @example(ApproxDP(20.876799446380275, 0.06950956652512463), 0.9999996370824544)
 @settings(max_examples=400, deadline=None)
 def test_epsilon_is_on_the_safe_side_and_least(budget: Budget, delta: float) -> None:
-    epsilon = budget.epsilon_for(delta)
+    epsilon = budget.epsilon_at(delta)
     if isinstance(budget, ApproxDP) and delta < budget.delta:
         assert epsilon == math.inf
         return
-    assert budget.delta_for(epsilon) <= delta
+    assert budget.delta_at(epsilon) <= delta
     # Least: a hair less ε passes δ, or comes within rounding of it (near ε = 0).
-    assert epsilon == 0.0 or budget.delta_for(epsilon * (1.0 - 2e-9)) > delta * (1.0 - 1e-9)
+    assert epsilon == 0.0 or budget.delta_at(epsilon * (1.0 - 2e-9)) > delta * (1.0 - 1e-9)
 
 
 @given(held, st.floats(-16.0, -1.0))
 @settings(max_examples=300, deadline=None)
 def test_epsilon_is_safe_just_below_delta_at_zero(budget: Budget, s: float) -> None:
-    delta = budget.delta_for(0.0) * (1.0 - 10.0**s)
-    epsilon = budget.epsilon_for(delta)
-    assert epsilon == math.inf or budget.delta_for(epsilon) <= delta
+    delta = budget.delta_at(0.0) * (1.0 - 10.0**s)
+    epsilon = budget.epsilon_at(delta)
+    assert epsilon == math.inf or budget.delta_at(epsilon) <= delta
 
 
 @given(held, spread, st.floats(1e-6, 3.0))
 @settings(max_examples=200, deadline=None)
 def test_delta_falls_with_epsilon(budget: Budget, epsilon: float, step: float) -> None:
-    at_zero, here = budget.delta_for(0.0), budget.delta_for(epsilon)
-    assert 0.0 <= budget.delta_for(epsilon * (1.0 + step)) <= here * (1.0 + 1e-9)
+    at_zero, here = budget.delta_at(0.0), budget.delta_at(epsilon)
+    assert 0.0 <= budget.delta_at(epsilon * (1.0 + step)) <= here * (1.0 + 1e-9)
     assert here <= at_zero * (1.0 + 1e-9) and at_zero <= 1.0
 
 
@@ -108,18 +108,18 @@ def test_approximate_curve_is_that_of_its_worst_mechanism(epsilon: float, delta:
     for share in (0.0, 0.1, 0.5, 0.999, 1.0, 1.5):
         at = mp.mpf(share * epsilon)
         true = sum(max(mp.mpf(0), a - mp.exp(at) * b) for a, b in zip(one, other, strict=True))
-        found = budget.delta_for(share * epsilon)
+        found = budget.delta_at(share * epsilon)
         assert found == pytest.approx(float(true), rel=1e-9, abs=1e-30)
         if share < 1.0:
-            assert budget.epsilon_for(found) == pytest.approx(share * epsilon, abs=1e-9 * epsilon)
+            assert budget.epsilon_at(found) == pytest.approx(share * epsilon, abs=1e-9 * epsilon)
 
 
 @given(st.builds(ApproxDP, spread | st.just(0.0), deltas))
 @settings(max_examples=300, deadline=None)
 def test_gaussian_that_suffices_implies_what_was_wanted(wanted: ApproxDP) -> None:
     enough = wanted.to_gaussian()
-    assert enough.delta_for(wanted.epsilon) <= wanted.delta
-    assert GaussianDP(enough.mu * (1.0 + 1e-9)).delta_for(wanted.epsilon) > wanted.delta
+    assert enough.delta_at(wanted.epsilon) <= wanted.delta
+    assert GaussianDP(enough.mu * (1.0 + 1e-9)).delta_at(wanted.epsilon) > wanted.delta
 
 
 @given(held)
@@ -156,7 +156,7 @@ def test_a_hair_more_than_asked_for_is_not_what_was_asked_for() -> None:
 def test_within_states_the_slack() -> None:
     assert GaussianDP(0.5).within(GaussianDP(1.0)) == GaussianDP(0.5)
     slack = GaussianDP(0.5).within(ApproxDP(4.0, 1e-6))
-    assert slack == ApproxDP(GaussianDP(0.5).epsilon(1e-6), 1e-6) and slack.size < 4.0
+    assert slack == ApproxDP(GaussianDP(0.5).epsilon_at(1e-6), 1e-6) and slack.size < 4.0
     assert GaussianDP(0.5).within(RenyiDP(2.0, 1.0)) == RenyiDP(2.0, 0.25)
     assert PureDP(1.0).within(NonPrivate()) == PureDP(1.0)
 
@@ -189,7 +189,7 @@ NOT_IMPLIED: list[Callable[[], object]] = [
     lambda: RenyiDP(2.0, 1.0).implies(ZeroConcentratedDP),
     lambda: RenyiDP(2.0, 1.0).implies(RenyiDP, order=3.0),
     lambda: NonPrivate().implies(GaussianDP),
-    lambda: NonPrivate().delta_for(1.0),
+    lambda: NonPrivate().delta_at(1.0),
     lambda: PureDP(1.0).to_gaussian(),
     lambda: PureDP(1.0 + 1e-8).within(PureDP(1.0)),
 ]
@@ -211,8 +211,8 @@ def test_the_ladder_of_implications() -> None:
     assert PureDP(1.0).implies(NonPrivate) == NonPrivate()
     # A weaker definition never gives a better (ε, δ).
     for weaker in (GaussianDP, ZeroConcentratedDP):
-        assert PureDP(1.0).implies(weaker).epsilon_for(1e-6) > 1.0
-    assert ZeroConcentratedDP(0.5).epsilon_for(1e-6) > GaussianDP(1.0).epsilon_for(1e-6)
+        assert PureDP(1.0).implies(weaker).epsilon_at(1e-6) > 1.0
+    assert ZeroConcentratedDP(0.5).epsilon_at(1e-6) > GaussianDP(1.0).epsilon_at(1e-6)
 
 
 BAD: list[tuple[str, Callable[[object], object], list[object]]] = [
@@ -223,8 +223,8 @@ BAD: list[tuple[str, Callable[[object], object], list[object]]] = [
     ("rho", lambda x: ZeroConcentratedDP(x), [0.0, -1.0]),  # type: ignore[arg-type]
     ("order", lambda x: RenyiDP(x, 1.0), [1.0, 0.5]),  # type: ignore[arg-type]
     ("divergence", lambda x: RenyiDP(2.0, x), [0.0, -1.0]),  # type: ignore[arg-type]
-    ("epsilon", lambda x: GaussianDP(1.0).delta(x), [-1e-9]),  # type: ignore[arg-type]
-    ("delta", lambda x: PureDP(1.0).epsilon_for(x), [0.0, 1.0]),  # type: ignore[arg-type]
+    ("epsilon", lambda x: GaussianDP(1.0).delta_at(x), [-1e-9]),  # type: ignore[arg-type]
+    ("delta", lambda x: PureDP(1.0).epsilon_at(x), [0.0, 1.0]),  # type: ignore[arg-type]
     ("order", lambda x: PureDP(1.0).implies(RenyiDP, order=x), [1.0]),  # type: ignore[arg-type]
 ]
 NEVER: list[object] = [math.nan, math.inf, -math.inf, "1", True, None, [1.0]]

@@ -50,7 +50,7 @@ def test_gaussian_scale_agrees_with_dp_accounting(epsilon: float, delta: float) 
     sigma = gaussian_scale(1.0, ApproxDP(epsilon, delta))
     # Never less noise than theirs, but for the error they allow themselves.
     assert sigma == pytest.approx(get_sigma_gaussian(epsilon, delta), rel=1e-9)
-    back = gaussian_release(1.0, sigma).epsilon(delta)
+    back = gaussian_release(1.0, sigma).epsilon_at(delta)
     assert back == pytest.approx(get_epsilon_gaussian(sigma, delta), rel=1e-9)
 
 

@@ -54,7 +54,7 @@ class Claim(NamedTuple):
         if isinstance(budget, PureDP):
             return cls("ε", budget.epsilon)
         delta = budget.delta if isinstance(budget, ApproxDP) else 1e-3
-        return cls("ε", budget.epsilon_for(delta), delta)
+        return cls("ε", budget.epsilon_at(delta), delta)
 
     def shown(self, other: Any, one: Any, runs: int, error: float) -> Array:
         """The size proved by an event that came up so often in `runs` runs of either stream."""

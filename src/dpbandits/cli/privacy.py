@@ -126,6 +126,6 @@ def _facts(held: Budget) -> dict[str, float]:
     if isinstance(held, GaussianDP):
         guess = float(scipy.special.ndtr(held.mu / 2.0))
     else:
-        guess = 0.5 + held.delta_for(0.0) / 2.0
+        guess = 0.5 + held.delta_at(0.0) / 2.0
     facts["attacker_success"] = min(guess, 1.0)
     return {name: value for name, value in facts.items() if math.isfinite(value)}

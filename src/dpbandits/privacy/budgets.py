@@ -80,12 +80,12 @@ class Budget(Recipe):
                 f"expected a budget whose {symbol} is within {LEAST:g} and {LARGEST:g}, got {self!r}"
             )
 
-    def delta_for(self, epsilon: float) -> float:
+    def delta_at(self, epsilon: float) -> float:
         """The least δ such that (ε, δ)-DP follows from this guarantee."""
         checks.not_negative(epsilon=epsilon)
         return self._delta(float(epsilon))
 
-    def epsilon_for(self, delta: float) -> float:
+    def epsilon_at(self, delta: float) -> float:
         """The least ε such that (ε, δ)-DP follows from this guarantee; inf where none does."""
         checks.open_unit(delta=delta)
         return self._epsilon(float(delta))
@@ -113,7 +113,7 @@ class Budget(Recipe):
         if kind is ApproxDP:
             if delta is None:
                 raise InvalidInput("state the delta: implies(ApproxDP, delta=1e-6)")
-            epsilon = self.epsilon_for(delta)
+            epsilon = self.epsilon_at(delta)
             if math.isinf(epsilon):
                 raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at δ = {delta:g}")
             return ApproxDP(epsilon, float(delta))
@@ -147,7 +147,7 @@ class Budget(Recipe):
         """Whether `wanted`, made larger by a factor, follows from this guarantee."""
         if isinstance(wanted, ApproxDP):
             # In ε and δ at once: near ε = 0 the least rounding of δ moves ε by much.
-            return self.delta_for(wanted.epsilon * factor) <= wanted.delta * factor
+            return self.delta_at(wanted.epsilon * factor) <= wanted.delta * factor
         return self._as(wanted).size <= wanted.size * factor
 
     def _as(self, wanted: "Budget") -> "Budget":
@@ -225,25 +225,11 @@ class ApproxDP(Budget):
         return curves.approx_epsilon(self.epsilon, self.delta, delta)
 
 
-class _CurveDP(Budget):
-    """A budget that is a whole curve of (ε, δ) pairs."""
-
-    abstract: ClassVar[bool] = True
-
-    def delta(self, epsilon: float) -> float:
-        """The least δ such that (ε, δ)-DP follows."""
-        return self.delta_for(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """The least ε such that (ε, δ)-DP follows."""
-        return self.epsilon_for(delta)
-
-
 @dataclass(frozen=True)
-class GaussianDP(_CurveDP):
+class GaussianDP(Budget):
     """μ-GDP: at most as distinguishable as N(0, 1) and N(μ, 1) (Dong, Roth & Su 2022).
 
-    >>> round(GaussianDP(1.0).epsilon(1e-6), 6)
+    >>> round(GaussianDP(1.0).epsilon_at(1e-6), 6)
     4.886554
     """
 
@@ -282,7 +268,7 @@ class GaussianDP(_CurveDP):
 
 
 @dataclass(frozen=True)
-class ZeroConcentratedDP(_CurveDP):
+class ZeroConcentratedDP(Budget):
     """ρ-zCDP: every Rényi divergence of order α is at most αρ (Bun & Steinke 2016).
 
     Its (ε, δ) curve is the best known conversion (Canonne, Kamath & Steinke 2020).
@@ -319,7 +305,7 @@ class ZeroConcentratedDP(_CurveDP):
 
 
 @dataclass(frozen=True)
-class RenyiDP(_CurveDP):
+class RenyiDP(Budget):
     """(α, γ)-RDP: the Rényi divergence of one order α is at most γ (Mironov 2017)."""
 
     symbol: ClassVar[str] = "(α, γ)"

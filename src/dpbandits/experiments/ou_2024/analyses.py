@@ -41,12 +41,12 @@ class Analyses(Figure):
     @staticmethod
     def gdp(delta: float) -> float:
         """Theorem 3: √(T/2)-GDP."""
-        return true_budget(2).epsilon(delta)
+        return true_budget(2).epsilon_at(delta)
 
     @staticmethod
     def rdp(delta: float) -> float:
         """Theorem 8: (α, αT/4)-RDP at every α, so T/4-zCDP, by the best known conversion."""
-        return ZeroConcentratedDP(HORIZON / 4.0).epsilon(delta)
+        return ZeroConcentratedDP(HORIZON / 4.0).epsilon_at(delta)
 
     @staticmethod
     def standard(delta: float, one_round: Callable[[float], float]) -> float:
@@ -68,7 +68,7 @@ class Analyses(Figure):
     @staticmethod
     def corrected_round(delta: float) -> float:
         """One round, exactly: 1/√2-GDP."""
-        return GaussianDP(math.sqrt(0.5)).epsilon(delta)
+        return GaussianDP(math.sqrt(0.5)).epsilon_at(delta)
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels, both axes logarithmic: the analyses differ by orders of magnitude."""
@@ -91,7 +91,7 @@ class Analyses(Figure):
         corrected = self.standard(at, self.corrected_round)
         printed = {arms: self.standard(at, self.printed_round(arms)) for arms in (2, 10)}
         shift = 2.0 / math.sqrt(math.log(1.0 / (2.0 * at)))
-        true_delta, true_epsilon = GaussianDP(shift).delta(1.0), GaussianDP(shift).epsilon(at)
+        true_delta, true_epsilon = GaussianDP(shift).delta_at(1.0), GaussianDP(shift).epsilon_at(at)
         return [
             Claim(
                 paper="GDP and RDP are significantly tighter than standard DP",

@@ -39,7 +39,7 @@ class OtherAlgorithms(Figure):
         found = {}
         for eta in self._ETAS:
             budget = GaussianDP(eta)
-            epsilon = PureDP(budget.epsilon(1e-6))
+            epsilon = PureDP(budget.epsilon_at(1e-6))
             policies: dict[str, Policy] = {
                 f"b = {b}": ModifiedThompson(privacy=budget, prepulls=b, calibration="paper")
                 for b in self._PREPULLS
@@ -69,7 +69,7 @@ class OtherAlgorithms(Figure):
             chosen = {f"modified Thompson, {best}": best, "DP-SE": "DP-SE", "Lazy-UCB": "Lazy-UCB"}
             curves = {shown: trace.empirical_regret(label) for shown, label in chosen.items()}
             draw_curves(axes, trace.rounds, curves)
-            axes.set_title(f"ε = {GaussianDP(eta).epsilon(1e-6):.2f} ({eta:g}-GDP)")
+            axes.set_title(f"ε = {GaussianDP(eta).epsilon_at(1e-6):.2f} ({eta:g}-GDP)")
         panels[0].set_ylabel("empirical regret")
         return figure
 

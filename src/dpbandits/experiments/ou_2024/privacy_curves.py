@@ -44,10 +44,10 @@ class PrivacyCurves(Figure):
         """Two panels, δ on a log axis."""
         figure, (top, bottom) = new_figure(rows=2, width=7.0, height=3.6)
         for index, b in enumerate(self._PREPULLS):
-            plot_epsilon(top, GaussianDP(printed_mu(HORIZON, b, 1.0)).epsilon, f"b = {b}", index)
+            plot_epsilon(top, GaussianDP(printed_mu(HORIZON, b, 1.0)).epsilon_at, f"b = {b}", index)
             c = b + 1.0
-            plot_epsilon(bottom, GaussianDP(printed_mu(HORIZON, 0, c)).epsilon, f"c = {c:g}", index)
-        true = true_budget(2).epsilon
+            plot_epsilon(bottom, GaussianDP(printed_mu(HORIZON, 0, c)).epsilon_at, f"c = {c:g}", index)
+        true = true_budget(2).epsilon_at
         top.plot(DELTAS, [true(d) for d in DELTAS], ":", color="black", label="b = 0, corrected")
         for axes, fixed in ((top, "c = 1"), (bottom, "b = 0")):
             privacy_axes(axes, fixed)
@@ -55,9 +55,9 @@ class PrivacyCurves(Figure):
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
         """Monotone in b and in c, and symmetric."""
-        at = [GaussianDP(printed_mu(HORIZON, b, 1.0)).epsilon(1e-6) for b in self._PREPULLS]
-        by_c = [GaussianDP(printed_mu(HORIZON, 0, b + 1.0)).epsilon(1e-6) for b in self._PREPULLS]
-        corrected = true_budget(2).epsilon(1e-6)
+        at = [GaussianDP(printed_mu(HORIZON, b, 1.0)).epsilon_at(1e-6) for b in self._PREPULLS]
+        by_c = [GaussianDP(printed_mu(HORIZON, 0, b + 1.0)).epsilon_at(1e-6) for b in self._PREPULLS]
+        corrected = true_budget(2).epsilon_at(1e-6)
         falls = all(x > y for x, y in pairwise(at))
         return [
             Claim(
