@@ -10,6 +10,7 @@ import dpbandits as dpb
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import Policy
 from dpbandits.policies.saving import restore
+from dpbandits.policies.testing import short_form
 from dpbandits.testing.driving import drive
 from test_tampered_saves import closed, saved, started
 
@@ -17,9 +18,9 @@ CASES = 100  # for each policy
 ROUNDS = 50
 PLAYED: list[Policy] = [
     dpb.linear.TreeLinUCB(privacy=dpb.GaussianDP(1.0)),
-    dpb.linear.BatchedLinUCB(privacy=dpb.GaussianDP(1.0)).small(),
-    dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)).small(),
-    dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0)).small(),
+    short_form(dpb.linear.BatchedLinUCB(privacy=dpb.GaussianDP(1.0))),
+    short_form(dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0))),
+    short_form(dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0))),
     dpb.arms.TreeUCB(privacy=dpb.PureDP(1.0)),
 ]
 NUMBERS = (0, 1, -1, 2, 5, 63, 2**20, 2**31, 2**53, 2**62, -(2**62))

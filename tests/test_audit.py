@@ -15,6 +15,7 @@ from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNois
 from dpbandits.audit.replay import _draw_cost
 from dpbandits.errors import AuditError
 from dpbandits.policies.linear import randomized_lin_ucb
+from dpbandits.policies.testing import short_form
 from dpbandits.recipes import Recipe
 from dpbandits.sums.batches import toeplitz_root
 from dpbandits.sums.binary_tree import start_tree
@@ -60,14 +61,18 @@ def test_a_broken_tree_is_caught_where_the_real_one_spends_its_budget(
 
 def assert_caught(policy: dpb.Policy) -> None:
     problem = next(iter(_problems(type(policy))))
-    found = replay(policy, problem, rounds=problem.replay_rounds)
+    found = replay(policy, problem, rounds=problem.testing.replay_rounds)
     assert not found.private and not found.passed
     assert found.failure or found.cost > 1.01 * found.limit
 
 
 def _problems(kind: Any) -> list[Any]:
     kinds = (dpb.Arms, dpb.KernelContexts, dpb.LinearContexts, dpb.MatroidBases)
-    return [one.example(one.replay_rounds) for one in kinds if issubclass(one, kind.problem_kind)]
+    return [
+        one.testing.example(one.testing.replay_rounds)
+        for one in kinds
+        if issubclass(one, kind.problem_kind)
+    ]
 
 
 def test_every_broken_policy_prints_the_guarantee_it_does_not_deliver() -> None:
@@ -221,9 +226,9 @@ def test_more_noise_than_needed_must_be_stated_as_slack() -> None:
 @pytest.mark.parametrize("kind", broken_evasive.EVASIVE)
 def test_evasive_policies_pass_a_short_replay_but_not_the_battery(kind: Any) -> None:
     policy, title = kind(privacy=dpb.GaussianDP(1.0)), kind.found_by
-    rounds = policy.problem_kind.replay_rounds
-    example = policy.problem_kind.example(rounds)
-    assert replay(policy.small(), example, rounds=rounds, thorough=False).passed
+    rounds = policy.problem_kind.testing.replay_rounds
+    example = policy.problem_kind.testing.example(rounds)
+    assert replay(short_form(policy), example, rounds=rounds, thorough=False).passed
     check = dict(battery(policy))[title]()
     assert not check.passed, check.said
     honest = kind.__mro__[1]

@@ -131,7 +131,9 @@ def test_public_names_are_sorted_complete_and_real() -> None:
         assert [kind.__name__ in face.__all__ for face in faces].count(True) == 1, kind.__name__
     for problem in (dpb.Arms, dpb.LinearContexts, dpb.MatroidBases, dpb.KernelContexts):
         for budget in (dpb.GaussianDP(1.0), dpb.NonPrivate()):
-            assert type(dpb.recommend(problem.example(100), budget).policy).__name__ in dpb.__all__
+            assert (
+                type(dpb.recommend(problem.testing.example(100), budget).policy).__name__ in dpb.__all__
+            )
 
 
 def _lists_names(node: ast.stmt) -> TypeGuard[ast.Assign]:

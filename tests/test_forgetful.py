@@ -12,6 +12,7 @@ from scipy import integrate, stats
 import dpbandits as dpb
 from dpbandits.engine import Streams
 from dpbandits.engine.loop import compiled_for
+from dpbandits.policies.testing import rehearse
 from dpbandits.privacy.calibration import laplace_epsilon
 
 MEANS = np.array([0.8, 0.5, 0.2])
@@ -24,7 +25,7 @@ def _rewards(rounds: int) -> np.ndarray:
 
 
 def _actions(policy: dpb.Policy, rewards: np.ndarray) -> list[int]:
-    learner = policy.rehearse(dpb.Arms(3, horizon=len(rewards)), seed=9)
+    learner = rehearse(policy, dpb.Arms(3, horizon=len(rewards)), seed=9)
     actions = []
     for row in rewards:
         actions.append(learner.select())

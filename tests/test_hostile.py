@@ -198,7 +198,7 @@ def test_the_ends_of_what_is_let_through_can_be_played(kind: type[dpb.Policy], s
     for budget in (dpb.PureDP, dpb.GaussianDP):
         if budget in kind.accepts:
             for horizon in (100, 10**15):
-                play(kind(privacy=budget(size)), kind.problem_kind.example(horizon))
+                play(kind(privacy=budget(size)), kind.problem_kind.testing.example(horizon))
 
 
 def test_seeds_of_any_size() -> None:
@@ -411,7 +411,7 @@ def test_policies_are_refused_before_they_start_or_play(data: Any) -> None:
     if policy is None:
         return
     use(policy)
-    base = kind.problem_kind.example(data.draw(st.sampled_from((100, 10**15))))
+    base = kind.problem_kind.testing.example(data.draw(st.sampled_from((100, 10**15))))
     play(policy, base)
 
 
@@ -440,7 +440,7 @@ def play(policy: dpb.Policy, problem: dpb.Problem, rounds: int = 12) -> None:
         return
     str(learner.guarantee)
     who = {} if problem.rounds_per_person is None else {"person": 7}
-    contexts = [arguments(context) for context, _ in problem.extreme_people()[:4]]
+    contexts = [arguments(context) for context, _ in problem.testing.extreme_people(problem)[:4]]
     for index in range(rounds):
         try:
             ticket = learner.decide(*contexts[index % len(contexts)], **who)

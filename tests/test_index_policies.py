@@ -121,9 +121,9 @@ def test_klucb_is_the_textbooks(loglog: float, index: Index) -> None:
         (AdaptiveUCB(privacy=NonPrivate()), ucb, True, 2.0),
         (AdaptiveKLUCB(privacy=NonPrivate()), klucb, True, 2.0),
         (PrivateKLUCB(privacy=NonPrivate()), plain_klucb, False, 2.0),
-        (PrivateKLUCB(privacy=NonPrivate(), ratio=1.1), plain_klucb, False, 1.1),
+        (PrivateKLUCB(privacy=NonPrivate(), growth=0.1), plain_klucb, False, 1.1),
         (PrivateIMED(privacy=NonPrivate()), imed, False, 2.0),
-        (PrivateIMED(privacy=NonPrivate(), ratio=1.5), imed, False, 1.5),
+        (PrivateIMED(privacy=NonPrivate(), growth=0.5), imed, False, 1.5),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
@@ -211,8 +211,8 @@ def test_regret_is_that_of_the_prototypes() -> None:
 def test_fields_are_checked() -> None:
     private = PureDP(1.0)
     for kind in (PrivateKLUCB, PrivateIMED):
-        with pytest.raises(InvalidInput, match="ratio > 1"):
-            kind(privacy=private, ratio=1.0)
+        with pytest.raises(InvalidInput, match="growth > 0"):
+            kind(privacy=private, growth=0.0)
         with pytest.raises(InvalidInput, match="first_batch"):
             kind(privacy=private, first_batch=0)
     for adaptive in (AdaptiveUCB, AdaptiveKLUCB):

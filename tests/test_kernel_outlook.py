@@ -27,9 +27,9 @@ def test_what_can_be_learned_grows_with_rounds_and_budget() -> None:
     assert share(10**4, 1.0, True) < 0.25 < share(10**5, 1.0, True)
 
 
-@pytest.mark.parametrize("kind", [dpb.KernelThompson, dpb.kernels.Capri])
-def test_a_local_policy_warns_where_the_horizon_is_too_short(kind: type[dpb.Policy]) -> None:
-    policy = kind(privacy=BUDGET, trust="local")
+@pytest.mark.parametrize("kind", [dpb.local.LocalKernelThompson, dpb.local.LocalCapri])
+def test_a_local_policy_warns_where_the_horizon_is_too_short(kind: type[dpb.local.LocalPolicy]) -> None:
+    policy = kind(privacy=BUDGET)
     with pytest.warns(UserWarning, match=r"10,000 rounds can explain only .* About [0-9,]+ rounds"):
         policy.start(WORLD.problem(10**4))
     with warnings.catch_warnings():
@@ -85,7 +85,7 @@ def test_the_command_line_knows_kernel_bandits() -> None:
     said = json.loads(run("recommend", "--kernel", "matern", "--trust", "local", "--json"))
     assert said["policy"]["kind"] == "LocalKernelThompson"
     table = run(
-        *("compare", "capri:trust=local", "kernel-thompson", "--env", "kernel-world"),
+        *("compare", "local-capri", "kernel-thompson", "--env", "kernel-world"),
         *("--privacy", "eps=1,delta=1e-5", "--rounds", "1500", "--runs", "1", "--no-twins"),
     )
     assert "MB a run" in table and "expect little better than uniform play" in " ".join(table.split())

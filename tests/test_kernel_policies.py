@@ -21,6 +21,7 @@ from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel import capri, local_capri, posterior, projection
+from dpbandits.policies.testing import short_form
 from dpbandits.privacy.calibration import limit_of
 from test_kernels import GRID, KERNELS, dense
 
@@ -75,7 +76,7 @@ def largest_cost(policy: dpb.Policy, problem: dpb.KernelContexts, epochs: int) -
 POLICIES = [
     dpb.KernelThompson(privacy=BUDGET, draws=5, first_epoch=30),
     dpb.kernels.Capri(privacy=BUDGET, first_epoch=30, width=0.01),
-    dpb.kernels.Capri(privacy=BUDGET, first_epoch=30, width=0.01, design="copies", tau=0.3),
+    dpb.kernels.Capri(privacy=BUDGET, first_epoch=30, width=0.01, copies=True, tau=0.3),
 ]
 
 
@@ -224,7 +225,7 @@ def _runs_that_lost(width: float) -> int:
 def test_printed_confidence_never_drops_anything_and_says_until_when() -> None:
     world = dpb.worlds.KernelWorld.standard()
     problem = world.problem(10**6)
-    printed = dpb.kernels.Capri(privacy=BUDGET, confidence="paper", calibration="paper", design="copies")
+    printed = dpb.kernels.Capri(privacy=BUDGET, calibration="paper")
     assert printed.plays_uniform_below(problem) > 10**8
     state, secret = printed.begin(problem)
     assert printed.schedule(problem) == 1000
@@ -235,7 +236,7 @@ def test_printed_confidence_never_drops_anything_and_says_until_when() -> None:
     assert state.active.all()
     for wrong in (dpb.GaussianDP(1.0), dpb.NonPrivate()):
         with pytest.raises(InvalidInput, match="ApproxDP"):
-            dpb.kernels.Capri(privacy=wrong, confidence="paper").start(problem)
+            dpb.kernels.Capri(privacy=wrong, calibration="paper").start(problem)
     with pytest.raises(InvalidInput, match="horizon"):
         printed.start(world.problem(None))
 
@@ -268,8 +269,8 @@ def test_a_report_costs_the_declared_budget_over_everybody(policy: Any, seed: in
 
 @pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
 def test_with_the_same_messages_the_server_is_in_the_same_state(policy: Any) -> None:
-    problem = dpb.KernelContexts.example(None)
-    policy = policy.small()
+    problem = dpb.KernelContexts.testing.example(None)
+    policy = short_form(policy)
     servers = [policy.start(problem, seed=1) for _ in range(2)]
     for round_ in range(30):
         # Two persons who differ in everything; the noise of the second is forced to the same message.
@@ -291,7 +292,7 @@ def test_with_the_same_messages_the_server_is_in_the_same_state(policy: Any) -> 
 
 @pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
 def test_the_server_has_no_method_that_takes_a_context_or_a_reward(policy: Any) -> None:
-    server = policy.start(dpb.KernelContexts.example(None))
+    server = policy.start(dpb.KernelContexts.testing.example(None))
     methods = {name: m for name, m in inspect.getmembers(server, callable) if not name.startswith("_")}
     assert set(methods) == {"broadcast", "receive", "released"}
     assert list(inspect.signature(methods["receive"]).parameters) == ["message"]
@@ -350,7 +351,7 @@ class SendsLastBits(dpb.local.LocalKernelThompson):
 
 
 def test_no_broadcast_makes_a_message_cost_more_and_a_trusting_person_is_caught() -> None:
-    problem = dpb.KernelContexts.example(48)
+    problem = dpb.KernelContexts.testing.example(48)
     for policy in LOCAL:
         assert report_cost(policy, problem) <= limit_of(policy.privacy) * (1 + 1e-9)
     for kind in (TrustsTheServersMap, TrustsWhatIsActive):
@@ -360,32 +361,26 @@ def test_no_broadcast_makes_a_message_cost_more_and_a_trusting_person_is_caught(
 
 @pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
 def test_messages_that_no_report_can_give_are_refused(policy: Any) -> None:
-    problem = dpb.KernelContexts.example(None)
+    problem = dpb.KernelContexts.testing.example(None)
     size = problem.features().rows.shape[1]
-    assert policy.message(problem, [[0.0] * size])[0].shape == (size,)
+    assert policy.parse_message(problem, [[0.0] * size])[0].shape == (size,)
     for wrong in ([], [0.0] * size, [[0.0] * (size + 1)], [["a"] * size], [[1e6] * size], "x"):
         with pytest.raises(InvalidInput):
-            policy.message(problem, wrong)
+            policy.parse_message(problem, wrong)
 
 
 def test_a_broadcast_does_not_carry_what_everybody_can_make() -> None:
-    problem = dpb.KernelContexts.example(None)
+    problem = dpb.KernelContexts.testing.example(None)
     server = LOCAL[0].start(problem)
     assert b"features" not in server.broadcast() and b"table" in server.broadcast()
 
 
-def test_trust_chooses_the_model() -> None:
-    assert type(dpb.kernels.Capri(privacy=BUDGET, trust="local")) is dpb.local.LocalCapri
-    assert type(dpb.KernelThompson(privacy=BUDGET, trust="local")) is dpb.local.LocalKernelThompson
-    assert type(dpb.kernels.Capri(privacy=BUDGET, trust="joint")) is dpb.kernels.Capri
-    for kind in (dpb.kernels.Capri, dpb.KernelThompson):
-        with pytest.raises(InvalidInput, match="trust"):
-            kind(privacy=BUDGET, trust="central")
-    with pytest.raises(InvalidInput, match="trust"):
-        dpb.local.LocalCapri(privacy=BUDGET, trust="joint")
-    problem = dpb.KernelContexts.example(None)
+def test_a_local_policy_is_a_sibling_with_a_guarantee_of_its_own() -> None:
+    assert not issubclass(dpb.local.LocalCapri, dpb.kernels.Capri)
+    assert not issubclass(dpb.local.LocalKernelThompson, dpb.KernelThompson)
+    problem = dpb.KernelContexts.testing.example(None)
     joint = dpb.kernels.Capri(privacy=BUDGET).guarantee(problem)
-    local = dpb.kernels.Capri(privacy=BUDGET, trust="local").guarantee(problem)
+    local = dpb.local.LocalCapri(privacy=BUDGET).guarantee(problem)
     assert "the decisions for everyone else" in str(joint).lower()
     assert "every message" in str(local).lower() and "one person's context and reward" in str(local)
 
@@ -411,7 +406,7 @@ def test_odd_problems_run(name: str, privacy: dpb.Budget) -> None:
     for policy in (
         dpb.KernelThompson(privacy=privacy, first_epoch=25, draws=10),
         dpb.kernels.Capri(privacy=privacy, first_epoch=25, width=0.01),
-        dpb.kernels.Capri(privacy=privacy, first_epoch=25, width=0.01, design="copies"),
+        dpb.kernels.Capri(privacy=privacy, first_epoch=25, width=0.01, copies=True),
         dpb.KernelUCB(),
     ):
         learner, chance = policy.start(problem, seed=1), np.random.default_rng(1)
@@ -483,6 +478,7 @@ _RUN = """
 import sys, numpy as np, dpbandits as dpb
 from dpbandits.simulation.run import play
 from dpbandits.engine.streams import run_seed
+from dpbandits.policies.testing import short_form
 world, budget = dpb.worlds.KernelWorld.standard("matern", seed=1), dpb.ApproxDP(5.0, 1e-5)
 for policy in (dpb.KernelThompson(privacy=budget), dpb.kernels.Capri(privacy=budget, width=0.1)):
     played = play(policy, world, np.arange(1000, 9001, 1000), run_seed(1, 0))
@@ -504,4 +500,4 @@ def test_results_do_not_depend_on_the_number_of_blas_threads() -> None:
 
 def test_no_secret_is_left_in_the_local_model() -> None:
     for policy in LOCAL:
-        assert isinstance(policy.begin(dpb.KernelContexts.example(None))[1], NoSecret)
+        assert isinstance(policy.begin(dpb.KernelContexts.testing.example(None))[1], NoSecret)

@@ -19,6 +19,7 @@ from dpbandits.policies.linear.algebra import cholesky, eigen, invert, norm_boun
 from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.confidence import estimate
 from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.testing import rehearse
 from dpbandits.testing import check_policy
 
 MU = dpb.GaussianDP(1.0)
@@ -195,7 +196,7 @@ def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
 
     The control is the shift as printed, which follows the most nodes that there can be.
     """
-    policy = dpb.linear.TreeLinUCB(privacy=PAPER, noise=noise, alpha=1e-6)
+    policy = dpb.linear.TreeLinUCB(privacy=PAPER, noise=noise, failure=1e-6)
     stepped = Stepped(policy, dpb.worlds.SphereContexts(), 2**20 + 2, seed=3)
     public, counts, printed = stepped.public, set(), []
     for stop in _stops():
@@ -242,7 +243,7 @@ def test_confidence_sets_hold_θ_as_often_as_they_say(policy: Any) -> None:
 def _replaced(policy: Any, alpha: float) -> Any:
     import dataclasses
 
-    return dataclasses.replace(policy, alpha=alpha)
+    return dataclasses.replace(policy, failure=alpha)
 
 
 def _missed(policy: Any) -> tuple[int, int]:
@@ -377,7 +378,7 @@ def test_no_features_make_a_warning() -> None:
     half = math.sqrt(0.5)
     for policy in (dpb.RandomizedLinUCB(privacy=MU), dpb.local.LocalLinUCB(privacy=MU)):
         found = dpb.LinearContexts(2).context(given)[0]
-        policy.rehearse(dpb.LinearContexts(2), seed=1).select(given)
+        rehearse(policy, dpb.LinearContexts(2), seed=1).select(given)
         assert found == pytest.approx(
             np.array([[0.0, 0.0], [half, -half], [0.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
         )
@@ -420,7 +421,7 @@ def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, 
         lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),
         lambda: dpb.linear.TreeLinUCB(privacy=MU, shifted=False),
         lambda: dpb.linear.BatchedLinUCB(privacy=MU, shift=1.0),
-        lambda: dpb.linear.BatchedLinUCB(privacy=MU, alpha=1.0),
+        lambda: dpb.linear.BatchedLinUCB(privacy=MU, failure=1.0),
         lambda: dpb.RandomizedLinUCB(privacy=MU, blocks=(4, 0)),
         lambda: dpb.LinearActions([[1.0, 0.0], [0.0, 1.0]]).context([1.0]),
     ],

@@ -11,6 +11,7 @@ from scipy.stats import kstest
 import dpbandits as dpb
 from dpbandits.engine import Streams
 from dpbandits.errors import InvalidInput
+from dpbandits.policies.testing import rehearse
 from dpbandits.testing.driving import drive, simulated_totals
 from dpbandits.worlds.linear.spheres import band_mass, band_mean, largest_mean
 from dpbandits.worlds.linear.worlds import LinearEnvironment
@@ -156,7 +157,7 @@ def test_two_policies_meet_the_same_world(environment: LinearEnvironment) -> Non
 @each_world
 def test_plain_and_compiled_worlds_agree(environment: LinearEnvironment) -> None:
     policy, seed = dpb.linear.UniformActions(), np.random.SeedSequence(5)
-    learner = policy.rehearse(environment.problem(300), seed=seed)
+    learner = rehearse(policy, environment.problem(300), seed=seed)
     assert drive(learner, environment, seed, 300).totals == simulated_totals(
         policy, environment, seed, 300, chunk=77
     )

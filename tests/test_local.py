@@ -35,6 +35,7 @@ from dpbandits.mechanisms.randomized_response import (
 )
 from dpbandits.mechanisms.rounding import rounding_step
 from dpbandits.policies.arms import local_ucb
+from dpbandits.policies.testing import rehearse
 from dpbandits.privacy.curves import pure_mu
 from dpbandits.testing import check_policy
 from faulty_policies import FaultyLocal
@@ -128,7 +129,7 @@ def test_a_budget_too_small_for_any_coin_is_refused() -> None:
 def _people(policy: dpb.local.LocalPolicy, problem: dpb.Problem, broadcast: bytes) -> list[int]:
     """The sizes of the messages of extreme people on a broadcast."""
     sent = []
-    for context, reward in problem.extreme_people():
+    for context, reward in problem.testing.extreme_people(problem):
         if isinstance(context, tuple) and not np.isfinite(context[0]).all():
             continue
         person = policy.person(problem, broadcast, seed=1)
@@ -146,12 +147,12 @@ def _people(policy: dpb.local.LocalPolicy, problem: dpb.Problem, broadcast: byte
         (dpb.local.LocalUCB(privacy=dpb.GaussianDP(1.0), rewards="bounded", loglog=3.0), dpb.Arms(3)),
         (dpb.local.LocalLinUCB(privacy=dpb.GaussianDP(1.0)), dpb.LinearContexts(2)),
         (
-            dpb.kernels.Capri(privacy=dpb.GaussianDP(1.0), trust="local"),
-            dpb.KernelContexts.example(None),
+            dpb.local.LocalCapri(privacy=dpb.GaussianDP(1.0)),
+            dpb.KernelContexts.testing.example(None),
         ),
         (
-            dpb.KernelThompson(privacy=dpb.GaussianDP(1.0), trust="local"),
-            dpb.KernelContexts.example(None),
+            dpb.local.LocalKernelThompson(privacy=dpb.GaussianDP(1.0)),
+            dpb.KernelContexts.testing.example(None),
         ),
     ],
     ids=lambda value: type(value).__name__,
@@ -629,7 +630,7 @@ def test_variances(privacy: dpb.Budget, rewards: str, variance: float) -> None:
 
 @pytest.mark.parametrize("rewards", ["binary", "bounded"])
 def test_without_noise_it_is_the_textbook_index(rewards: str) -> None:
-    learner = dpb.local.LocalUCB(privacy=dpb.NonPrivate(), rewards=rewards).rehearse(ARMS, seed=2)
+    learner = rehearse(dpb.local.LocalUCB(privacy=dpb.NonPrivate(), rewards=rewards), ARMS, seed=2)
     rng, sums, counts = np.random.default_rng(3), np.zeros(3), np.zeros(3)
     for done in range(400):
         arm = learner.select()
@@ -693,7 +694,7 @@ def test_the_last_bits_of_a_message_tell_nothing(scale: float) -> None:
         numbers = _numbers(arms, dpb.Arms(2), (), 0.5) / rounding_step(scale)
         assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 190
     pairs = dpb.KernelContexts(dpb.kernels.Matern(0.2), (0.0, 1.0), (0.0, 1.0))
-    for kind, reward in product((dpb.KernelThompson, dpb.kernels.Capri), (0.0, 1.0)):
-        kernel = kind(privacy=dpb.GaussianDP(1.0 / scale), trust="local")
+    for kind, reward in product((dpb.local.LocalKernelThompson, dpb.local.LocalCapri), (0.0, 1.0)):
+        kernel = kind(privacy=dpb.GaussianDP(1.0 / scale))
         numbers = _numbers(kernel, pairs, (0,), reward) / rounding_step(2.0 * scale)
         assert (numbers == np.rint(numbers)).all() and len(np.unique(numbers)) > 390

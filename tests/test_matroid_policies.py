@@ -13,6 +13,7 @@ from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.policies import matroid
+from dpbandits.policies.testing import rehearse
 from dpbandits.testing import example_policies
 from dpbandits.testing.driving import drive, state_bytes
 
@@ -56,7 +57,7 @@ def test_the_guarantee_protects_a_rounds_vector() -> None:
 @pytest.mark.parametrize("policy", ALL, ids=name)
 def test_bases_are_played_and_loops_are_not(policy: dpb.Policy) -> None:
     problem, seed = TABLE_2.problem(None), run_seed(1, 0)
-    learner = policy.rehearse(problem, seed=seed)
+    learner = rehearse(policy, problem, seed=seed)
     for items in set(drive(learner, TABLE_2, seed, 300).actions):
         assert len(items) == 3 and problem.matroid.independent(items)
     loop = problem.matroid.loops[0]
@@ -103,7 +104,7 @@ def test_klucb_and_tree_index_by_hand() -> None:
         x, q, plays = public.mean[item], public.score[item], public.plays[item]
         kl = sum(a * math.log(a / b) for a, b in ((x, q), (1 - x, 1 - q)) if a > 0)
         assert plays * kl == pytest.approx(level, rel=1e-6)
-    tree = dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(3.0), confidence="paper")
+    tree = dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(3.0), calibration="paper")
     learner = tree.start(TABLE_2.problem(None), seed=1)
     drive(learner, TABLE_2, run_seed(1, 0), 100)
     learner.select()
@@ -246,7 +247,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(BudgetNotAccepted):
         dpb.matroids.PrivateMatroidUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
     with pytest.raises(InvalidInput, match="for ε-DP"):
-        dpb.matroids.CombinatorialTreeUCB(privacy=dpb.GaussianDP(1.0), confidence="paper")
+        dpb.matroids.CombinatorialTreeUCB(privacy=dpb.GaussianDP(1.0), calibration="paper")
     for wrong in ({"fed": 0}, {"first_batch": 0}, {"growth": 0.0}, {"caution": -1.0}, {"block": 0}):
         with pytest.raises(InvalidInput):
             dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0), **wrong)

@@ -24,6 +24,7 @@ from dpbandits.policies.arms.estimates import start_estimates, update_estimate
 from dpbandits.policies.arms.gaussian_thompson import draws_cost as thompson_cost
 from dpbandits.policies.arms.gaussian_thompson import draws_multiplier
 from dpbandits.policies.people import People
+from dpbandits.policies.testing import short_form
 from dpbandits.privacy.accounting import grouped
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate, PureDP, RenyiDP
 from dpbandits.privacy.calibration import limit_of, reduced
@@ -204,7 +205,7 @@ def label(policy: Any) -> str:
 
 @pytest.mark.parametrize("policy", ALL, ids=label)
 def test_one_round_each_is_run_as_before_and_more_with_the_reduced_budget(policy: Policy) -> None:
-    problem = policy.problem_kind.example(48)
+    problem = policy.problem_kind.testing.example(48)
     plain, once, four = (with_people(problem, k) for k in (None, 1, 4))
     before = state_bytes(*policy.begin(plain))
     assert state_bytes(*policy.begin(once)) == before
@@ -299,7 +300,7 @@ def test_printed_noise_and_wishart_noise_refuse_people_who_return() -> None:
                 refused(problem)
     kernel = dpb.kernels.Capri(privacy=ApproxDP(1.0, 1e-5), calibration="paper")
     with pytest.raises(InvalidInput, match="one round of each person"):
-        kernel.guarantee(with_people(dpb.KernelContexts.example(1000), 2))
+        kernel.guarantee(with_people(dpb.KernelContexts.testing.example(1000), 2))
 
 
 def test_what_was_spent_is_that_of_all_rounds() -> None:
@@ -321,9 +322,9 @@ def test_messages_of_people_who_return_are_not_taken_for_forged() -> None:
     """Noise of 50 of the scales that one message would have is usual for 50² of them."""
     problem = dpb.Arms(2, rounds_per_person=2500)
     policy = dpb.local.LocalUCB(privacy=GaussianDP(1.0), rewards="bounded")
-    assert policy.message(problem, [0, 45.0]) == (0, 45.0)
+    assert policy.parse_message(problem, [0, 45.0]) == (0, 45.0)
     with pytest.raises(InvalidInput, match="within 40 scales"):
-        policy.message(with_people(problem, None), [0, 45.0])
+        policy.parse_message(with_people(problem, None), [0, 45.0])
 
 
 # The sentence.
@@ -601,7 +602,7 @@ def person_cost(
     rule: bool = True,
 ) -> float:
     """The most that replacing all of her rounds costs, over times at which she comes."""
-    ends = problem.extreme_people()[:2]
+    ends = problem.testing.extreme_people(problem)[:2]
     budget, worst = policy.guarantee(problem).budget, 0.0
     for every, first, steer in itertools.product((1, 2, 5), (0, 4), (Steer(), Steer(-1))):
         for others in (0, 1):
@@ -629,8 +630,8 @@ def alike(one: Any, other: Any) -> bool:
     return np.array_equal(one.location, other.location)
 
 
-ARMS = dpb.NoiseAwareIMED(privacy=GaussianDP(1.0)).small()
-LINEAR = dpb.RandomizedLinUCB(privacy=ApproxDP(1.0, 1e-6)).small()
+ARMS = short_form(dpb.NoiseAwareIMED(privacy=GaussianDP(1.0)))
+LINEAR = short_form(dpb.RandomizedLinUCB(privacy=ApproxDP(1.0, 1e-6)))
 INDEPENDENT = dataclasses.replace(LINEAR, blocks=None)
 
 
@@ -644,21 +645,21 @@ INDEPENDENT = dataclasses.replace(LINEAR, blocks=None)
     ],
 )
 def test_all_rounds_of_one_person_cost_the_budget(policy: Policy, rounds: int, floor: float) -> None:
-    problem = with_people(policy.problem_kind.example(48), rounds)
+    problem = with_people(policy.problem_kind.testing.example(48), rounds)
     cost = person_cost(policy, problem, 48)
     assert floor <= cost <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("policy", [ARMS, LINEAR, INDEPENDENT], ids=label)
 def test_two_rounds_in_one_batch_are_caught(policy: Policy) -> None:
-    problem = with_people(policy.problem_kind.example(48), 4)
+    problem = with_people(policy.problem_kind.testing.example(48), 4)
     assert person_cost(policy, problem, 48, rule=False) > 1.3
 
 
 @pytest.mark.parametrize("expected", [100, 5])
 def test_the_register_keeps_the_rule_in_a_run(expected: int) -> None:
     """Also where it is far too small, and loses most rounds."""
-    problem = with_people(ARMS.problem_kind.example(48), 2)
+    problem = with_people(ARMS.problem_kind.testing.example(48), 2)
     register = partial(People, expected=expected, key=KEY)
     assert person_cost(ARMS, problem, 48, register=register) <= 1.0 + 1e-9
     if expected == 100:
@@ -667,6 +668,6 @@ def test_the_register_keeps_the_rule_in_a_run(expected: int) -> None:
 
 @pytest.mark.parametrize("policy", PRIVATE, ids=label)
 def test_no_policy_costs_one_person_more_than_it_says(policy: Policy) -> None:
-    problem = with_people(policy.problem_kind.example(24), 3)
-    cost = person_cost(policy.small(), problem, 24)
+    problem = with_people(policy.problem_kind.testing.example(24), 3)
+    cost = person_cost(short_form(policy), problem, 24)
     assert cost <= 1.0 + 1e-9

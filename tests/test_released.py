@@ -19,6 +19,7 @@ from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms.estimates import of_estimates, start_estimates, update_estimate
 from dpbandits.policies.released import Reading, of_sums, of_values
 from dpbandits.policies.rounds import Round
+from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.problems import LinearMatroid, UniformMatroid
 from dpbandits.sums.batches import release_batch, start_batches
 from dpbandits.testing import example_environment, example_policies
@@ -46,7 +47,7 @@ def _name(value: object) -> str:
 
 def _driven(policy: Policy, rounds: int = 300, **options: Any) -> dpb.Learner:
     world, seed = example_environment(policy.problem_kind), run_seed(1, 0)
-    learner = policy.rehearse(world.problem(rounds), seed=seed, **options)
+    learner = rehearse(policy, world.problem(rounds), seed=seed, **options)
     drive(learner, world, seed, rounds)
     return learner
 
@@ -75,7 +76,7 @@ def _spoil(state: Any, wanted: Any) -> int:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=_name)
 def test_scratch_never_enters(policy: Policy) -> None:
-    learner = _driven(policy.small())
+    learner = _driven(short_form(policy))
     if type(policy).__name__ in SILENT:
         assert learner.released() is None
         return
@@ -117,11 +118,15 @@ class ReadsTheSecret(ReadRounds):
 def test_the_record_is_equal_on_neighbouring_streams(policy: Policy) -> None:
     # One round at a time and by a clock; with seven in flight the conformance suite does it for all.
     kind = policy.problem_kind
-    rounds = kind.example(None).replay_rounds
+    rounds = kind.testing.example(None).testing.replay_rounds
     for options in ({}, {"in_flight": 50, "patience": 4.0}):
         settings: dict[str, Any] = {"rounds": rounds, "thorough": False, **options}
-        assert replay(policy.small(), kind.example(rounds), machine=ReadRounds, **settings).private
-        control = replay(policy.small(), kind.example(rounds), machine=ReadsTheSecret, **settings)
+        assert replay(
+            short_form(policy), kind.testing.example(rounds), machine=ReadRounds, **settings
+        ).private
+        control = replay(
+            short_form(policy), kind.testing.example(rounds), machine=ReadsTheSecret, **settings
+        )
         assert control.failure is not None
 
 
@@ -222,7 +227,7 @@ def test_intervals_hold_where_play_is_adaptive(policy: Policy) -> None:
     means, runs, found = (0.5, 0.4, 0.1), 100, []
     world = BernoulliArms(means)
     for run in range(runs):
-        learner = policy.rehearse(world.problem(400), seed=run_seed(2, run))
+        learner = rehearse(policy, world.problem(400), seed=run_seed(2, run))
         drive(learner, world, run_seed(2, run), 400)
         record = learner.released()
         assert record is not None

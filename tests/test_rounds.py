@@ -19,6 +19,7 @@ from dpbandits.errors import HorizonReached, InvalidInput, RoundError, SaveFileE
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.rounds import Round
 from dpbandits.policies.saving import fingerprint, restore
+from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.driving import state_bytes
 
@@ -262,7 +263,7 @@ def test_threads_keep_their_own_rounds() -> None:
 
 
 def _states() -> list[dpb.Learner]:
-    kernel = dpb.KernelContexts.example(None)
+    kernel = dpb.KernelContexts.testing.example(None)
     return [
         learner(9),
         dpb.RandomizedLinUCB(privacy=dpb.GaussianDP(1.0)).start(
@@ -359,7 +360,7 @@ def test_a_record_does_not_tell_whether_the_last_person_has_answered(kind: type[
     policy = example_policies(kind)[0].small()
     world = example_environment(kind.problem_kind)
     state, chance = world.world(), np.random.default_rng(1)
-    it = policy.rehearse(world.problem(100), seed=1)
+    it = rehearse(policy, world.problem(100), seed=1)
     for _ in range(30):
         context = state.offer(chance)
         ticket = it.decide(*arguments(context))
@@ -435,8 +436,11 @@ class TwoInABatch(WatchedRounds):
 @pytest.mark.parametrize(
     ("policy", "problem"),
     [
-        (POLICY.small(), dpb.Arms(3)),
-        (dpb.RandomizedLinUCB(privacy=dpb.GaussianDP(1.0)).small(), dpb.LinearContexts.example(None)),
+        (short_form(POLICY), dpb.Arms(3)),
+        (
+            short_form(dpb.RandomizedLinUCB(privacy=dpb.GaussianDP(1.0))),
+            dpb.LinearContexts.testing.example(None),
+        ),
     ],
     ids=["arms", "linear"],
 )

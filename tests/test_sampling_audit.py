@@ -23,6 +23,7 @@ from dpbandits.audit.sampling import CHOICES, PUBLIC, sample
 from dpbandits.audit.scripts import Design
 from dpbandits.cli.main import app
 from dpbandits.errors import AuditError
+from dpbandits.policies.testing import short_form
 
 ERROR = 1e-6
 RUNS = {"simulated": 40_000, "plain": 1200, "compiled": 400, "reloaded": 400}
@@ -45,7 +46,7 @@ def test_every_broken_run_is_caught(control: BrokenRun) -> None:
 
 @pytest.mark.parametrize("control", UNSEEN_BY_REPLAY, ids=lambda control: control.wrong)
 def test_replay_passes_what_only_sampling_sees(control: BrokenRun) -> None:
-    assert replay(control.policy.small(), dpb.Arms(3, horizon=24), rounds=24).passed
+    assert replay(short_form(control.policy), dpb.Arms(3, horizon=24), rounds=24).passed
 
 
 @pytest.mark.parametrize("form", ["simulated", "plain", "compiled", "reloaded"])
@@ -67,7 +68,7 @@ def test_people_and_servers_are_sampled_too() -> None:
 
 
 def test_choices_alone_show_most_of_the_claim() -> None:
-    policy = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)).small()
+    policy = short_form(dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)))
     found = sample(policy, runs=100_000, designs=[_design(policy, 12)], views=(CHOICES,), error=ERROR)
     assert found.kept and found.share > 0.6, str(found)
 

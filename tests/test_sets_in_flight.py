@@ -25,6 +25,7 @@ from dpbandits.policies.kernel.posterior import absorb, design
 from dpbandits.policies.kernel.projection import whitened
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.local import LocalPolicy
+from dpbandits.policies.testing import short_form
 from dpbandits.problems.arms import centred
 from dpbandits.testing import example_environment, example_policies
 
@@ -118,7 +119,7 @@ def by_clock(rounds: int, seed: int = 0) -> list[int]:
 PLANS = {"one": by_count(150, 1), "seven": by_count(150, 7), "fifty": by_count(150, 50)}
 PLANS |= {f"clock {seed}": by_clock(150, seed) for seed in range(2)}
 ALL = [
-    policy.small() if hasattr(policy, "small") else policy
+    short_form(policy) if hasattr(policy, "small") else policy
     for family in (matroid, kernel, linear)
     for kind in (getattr(family, name) for name in family.__all__)
     if not issubclass(kind, LocalPolicy)
@@ -128,7 +129,7 @@ ALL += [
     dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0), fed=1, first_batch=2),
     dpb.matroids.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
     dpb.matroids.MatroidThompson(prior="beta"),
-    dpb.kernels.Capri(privacy=MU, first_epoch=7, width=0.02, design="copies"),
+    dpb.kernels.Capri(privacy=MU, first_epoch=7, width=0.02, copies=True),
     dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
 ]
 

@@ -19,6 +19,7 @@ from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.policies import Learner, Policy, policy_kinds
 from dpbandits.policies.people import People
 from dpbandits.policies.saving import restore
+from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.problems import UniformMatroid
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.driving import drive
@@ -36,7 +37,7 @@ OTHERS: list[tuple[Policy, Environment]] = [
         example_environment(dpb.LinearContexts),
     ),
     (
-        dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0), confidence="paper"),
+        dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
         example_environment(dpb.MatroidBases),
     ),
     (
@@ -52,7 +53,7 @@ OTHERS: list[tuple[Policy, Environment]] = [
         example_environment(dpb.KernelContexts),
     ),
     (
-        dpb.local.LocalCapri(privacy=dpb.NonPrivate(), trust="local", first_epoch=20, width=0.05),
+        dpb.local.LocalCapri(privacy=dpb.NonPrivate(), first_epoch=20, width=0.05),
         example_environment(dpb.KernelContexts),
     ),
     (dpb.BetaThompson(), dpb.worlds.BernoulliArms((0.9, 1.0))),
@@ -70,7 +71,7 @@ def started(
     world = world or example_environment(policy.problem_kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a local policy has few rounds here
-        return policy.rehearse(world.problem(2000), seed=1, in_flight=in_flight, compiled=False), world
+        return rehearse(policy, world.problem(2000), seed=1, in_flight=in_flight, compiled=False), world
 
 
 def play(learner: Learner, world: Environment, rounds: int, seed: int = 0) -> None:
@@ -108,7 +109,7 @@ def test_every_array_changes_in_play_or_is_marked_as_following_from_the_recipe()
     seen: set[tuple[str, str]] = set()
     moved: set[tuple[str, str]] = set()
     marked: set[tuple[str, str]] = set()
-    cases = [(one, None, 50) for policy in POLICIES for one in (policy.small(), policy)]
+    cases = [(one, None, 50) for policy in POLICIES for one in (short_form(policy), policy)]
     for policy, world, rounds in [*cases, *((*other, 200) for other in OTHERS)]:
         for in_flight in (1, 4):
             learner, world = started(policy, in_flight, world)
@@ -132,7 +133,7 @@ def test_every_array_changes_in_play_or_is_marked_as_following_from_the_recipe()
 
 @pytest.mark.parametrize("policy", POLICIES, ids=name_of)
 def test_whole_numbers_have_limits_and_play_keeps_to_them(policy: Policy) -> None:
-    for recipe in (policy.small(), policy):
+    for recipe in (short_form(policy), policy):
         for in_flight in (1, 4):
             learner, world = started(recipe, in_flight)
             for step in range(30):
@@ -183,7 +184,7 @@ def saved(policy: Policy, rounds: int = 60, in_flight: int = 3) -> Parts:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=name_of)
 def test_a_whole_number_that_cannot_be_is_refused(policy: Policy) -> None:
-    header, arrays = saved(policy.small())
+    header, arrays = saved(short_form(policy))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert restore(closed(header, arrays)).rounds == 57

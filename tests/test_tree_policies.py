@@ -14,6 +14,7 @@ from dpbandits.engine.streams import run_seed
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms import hybrid_thompson, tree_thompson
 from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.testing import rehearse
 
 FIVE = dpb.Arms(5, horizon=100_000)
 
@@ -35,7 +36,7 @@ class NoNoise:
 
 
 def play(policy: dpb.Policy, problem: dpb.Arms, rounds: int, seed: Any = 1) -> list[int]:
-    learner, pulls, actions = policy.rehearse(problem, seed=seed), [0] * problem.arms, []
+    learner, pulls, actions = rehearse(policy, problem, seed=seed), [0] * problem.arms, []
     for _ in range(rounds):
         action = learner.select()
         learner.update(action, reward_of(action, pulls[action]))
@@ -130,10 +131,10 @@ def test_tree_ucb_by_hand_with_noise() -> None:
 def test_the_noise_of_a_node(horizon: int, split: str) -> None:
     problem, parts = dpb.Arms(3, horizon=horizon), 3 if split == "paper" else 1
     levels = math.floor(math.log2(horizon - 3)) + 1
-    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(0.5), split=split)
+    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(0.5), calibration=split)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
     assert (kind, scale) == ("laplace", pytest.approx(parts * levels / 0.5))
-    policy = dpb.arms.TreeUCB(privacy=dpb.GaussianDP(0.5), split=split)
+    policy = dpb.arms.TreeUCB(privacy=dpb.GaussianDP(0.5), calibration=split)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
     assert (kind, scale) == ("normal", pytest.approx(math.sqrt(parts * levels) / 0.5))
 
@@ -170,12 +171,12 @@ def test_each_split_reports_what_it_really_gives() -> None:
 
     one, mu, approx = dpb.PureDP(1.0), dpb.GaussianDP(1.0), dpb.ApproxDP(1.0, 1e-6)
     assert budget(dpb.arms.TreeUCB(privacy=one)) == budget(dpb.arms.TreeThompson(privacy=one)) == one
-    assert budget(dpb.arms.TreeUCB(privacy=one, split="paper")) == dpb.PureDP(0.2)
-    assert budget(dpb.arms.TreeThompson(privacy=one, split="paper")) == dpb.PureDP(0.1)
-    split = budget(dpb.arms.TreeThompson(privacy=mu, split="paper"))
+    assert budget(dpb.arms.TreeUCB(privacy=one, calibration="paper")) == dpb.PureDP(0.2)
+    assert budget(dpb.arms.TreeThompson(privacy=one, calibration="paper")) == dpb.PureDP(0.1)
+    split = budget(dpb.arms.TreeThompson(privacy=mu, calibration="paper"))
     assert isinstance(split, dpb.GaussianDP) and split.mu == pytest.approx(math.sqrt(0.1))
     assert budget(dpb.arms.TreeUCB(privacy=approx)) == approx
-    weaker = budget(dpb.arms.TreeUCB(privacy=approx, split="paper"))
+    weaker = budget(dpb.arms.TreeUCB(privacy=approx, calibration="paper"))
     assert isinstance(weaker, dpb.ApproxDP) and weaker.epsilon < 0.5
 
 

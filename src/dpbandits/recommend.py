@@ -6,7 +6,13 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import BetaThompson, LocalUCB, NoiseAwareIMED
-from dpbandits.policies.kernel import Capri, KernelThompson, KernelUCB
+from dpbandits.policies.kernel import (
+    Capri,
+    KernelThompson,
+    KernelUCB,
+    LocalCapri,
+    LocalKernelThompson,
+)
 from dpbandits.policies.kernel.outlook import LITTLE, learnable_share, short_horizon
 from dpbandits.policies.linear import LinUCB, LocalLinUCB, RandomizedLinUCB, TreeContextualUCB
 from dpbandits.policies.matroid import FocusedMatroidUCB
@@ -49,7 +55,7 @@ def recommend(
     NoiseAwareIMED: it has the lowest regret at equal privacy over the instances of arms-leaderboard, ...
     """
     if isinstance(problem, KernelContexts):
-        return _for_kernels(problem, privacy, "local" if trust is Trust.LOCAL else "joint", kind)
+        return _for_kernels(problem, privacy, trust is Trust.LOCAL, kind)
     if trust is Trust.LOCAL and kind is None and isinstance(problem, Arms | LinearContexts):
         return _for_local(problem, privacy)
     if trust is Trust.LOCAL or kind is not None:
@@ -151,27 +157,29 @@ def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation:
 
 
 def _for_kernels(
-    problem: KernelContexts, privacy: Budget, trust: str, kind: type[Policy] | None
+    problem: KernelContexts, privacy: Budget, local: bool, kind: type[Policy] | None
 ) -> Recommendation:
-    if kind not in (None, KernelThompson, Capri):
+    eliminating = LocalCapri if local else Capri
+    sampling = LocalKernelThompson if local else KernelThompson
+    if kind not in (None, eliminating, sampling):
         raise InvalidInput(
             f"there is no recommendation for {checks.shown(kind)} on {type(problem).__name__} yet"
         )
     if isinstance(privacy, NonPrivate) and kind is None:
         reason = "without privacy it is the standard, and about as good as anything here."
         return Recommendation(policy=KernelUCB(), reason=reason)
-    if kind is Capri:
-        policy: Policy = Capri(privacy=privacy, trust=trust, width=0.25)
+    if kind is eliminating:
+        policy: Policy = eliminating(privacy=privacy, width=0.25)
         reason = (
             "a quarter of the valid widths, which are heuristic then, has a fraction of their regret in "
             "kernel-leaderboard; privacy is the same."
         )
     else:
-        policy = KernelThompson(privacy=privacy, trust=trust)
+        policy = sampling(privacy=privacy)
         reason = (
             "it has the lowest regret at equal privacy in kernel-leaderboard, for any number of rounds."
         )
-    if trust == "local" and problem.horizon is not None:
+    if local and problem.horizon is not None:
         share = learnable_share(problem, privacy, problem.horizon, local=True)
         if share < LITTLE:
             said = short_horizon(problem, privacy, share)

@@ -21,6 +21,7 @@ from dpbandits.audit.watching import ReadRounds, serve
 from dpbandits.engine import Streams, state_bytes
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import Policy
+from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpbandits.problems import Arms, Problem
 
@@ -50,12 +51,12 @@ def controls(problem: Problem) -> Iterator[Callable[[], Control]]:
     from dpbandits.audit.broken import broken_policies
     from dpbandits.audit.broken_evasive import EVASIVE
 
-    rounds = problem.replay_rounds
+    rounds = problem.testing.replay_rounds
     for broken in broken_policies(GaussianDP(1.0)):
         if isinstance(problem, broken.problem_kind):
 
             def replayed(one: Policy = broken) -> Control:
-                found = replay(one, problem.example(rounds), rounds=rounds)
+                found = replay(one, problem.testing.example(rounds), rounds=rounds)
                 said = found.failure or f"cost {found.cost:.4g} of {found.limit:.4g}"
                 return _control(one, not found.private, said)
 
@@ -78,8 +79,8 @@ def _control(policy: Policy, caught: bool, by: str) -> Control:
 def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Callable[[], Check]]]:
     """The checks of a policy, each with its title, to be made one by one; short streams of `rounds`."""
     kind = policy.problem_kind
-    short = rounds or kind.replay_rounds
-    long, half = _LONGER * kind.replay_rounds, short // 2
+    short = rounds or kind.testing.replay_rounds
+    long, half = _LONGER * kind.testing.replay_rounds, short // 2
     flight: dict[str, Any] = {"in_flight": 7}
 
     def quick(title: str, one: Policy, problem: Problem, length: int = short, **options: Any) -> Any:
@@ -89,14 +90,16 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
 
         return title, run
 
-    small, example = policy.small(), kind.example(short)
-    yield "small() is the same recipe", lambda: _same_recipe(policy, small)
+    small, example = short_form(policy), kind.testing.example(short)
+    yield "the short form is the same recipe", lambda: _same_recipe(policy, small)
     yield "what is recorded is what is executed", lambda: _executed_as_recorded(small, example, short)
     title = "extreme people, short batches, every position"
     yield title, lambda: _tight(title, replay(small, example, rounds=short, thorough=short <= 100))
     yield quick("rewards and features inside the range", small, example, inside=True)
     yield quick("two people at once", small, example, together=2)
-    yield quick("thirty rounds in flight", small, kind.example(short + 30), short + 30, in_flight=30)
+    yield quick(
+        "thirty rounds in flight", small, kind.testing.example(short + 30), short + 30, in_flight=30
+    )
     yield quick("rounds closed by a clock", small, example, patience=3.0, **flight)
     if not type(policy).abstract:  # those are in no table, so that none can be loaded
         yield quick("saved and loaded half way, in flight", small, example, reload=half, **flight)
@@ -113,11 +116,11 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
             other.guarantee(example)
             yield quick(f"at {other.privacy}", other, example)
     if kind is Arms:
-        yield quick("forty arms", small, kind.example(short, size=40))
-    wide = kind.example(short, size=12)
+        yield quick("forty arms", small, kind.testing.example(short, size=40))
+    wide = kind.testing.example(short, size=12)
     yield quick("twelve dimensions", small, wide)
     yield quick("twelve dimensions, people in all of them", small, wide, inside=True)
-    yield quick(f"as configured, {long:,} rounds", policy, kind.example(long), long)
+    yield quick(f"as configured, {long:,} rounds", policy, kind.testing.example(long), long)
 
 
 def _tight(title: str, found: Replay) -> Check:
@@ -129,7 +132,7 @@ def _same_recipe(policy: Policy, small: Policy) -> Check:
     """Short batches are an option of the same class, at the same budget."""
     same = type(small) is type(policy) and small.privacy == policy.privacy
     said = "yes" if same else f"{small!r} is not {type(policy).__name__} at {policy.privacy}"
-    return Check("small() is the same recipe", same, said)
+    return Check("the short form is the same recipe", same, said)
 
 
 def _scaled(budget: Budget, factor: float) -> Budget:
@@ -154,7 +157,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
     """
     title, seed = "what is recorded is what is executed", np.random.SeedSequence(1)
     last = policy.guarantee(problem).horizon or rounds
-    people = problem.extreme_people()
+    people = problem.testing.extreme_people(problem)
     order = np.random.default_rng(2).integers(len(people), size=last)
     kinds = [False] if policy.refuses_exact_noise(problem) else [False, True]
     for exact in kinds:
@@ -163,7 +166,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
         forms = ["plain", "recorded", *(["compiled"] if _compiles(policy, problem, people[0]) else [])]
         learners = {}
         for form in forms:
-            one = policy.rehearse(problem, seed=seed, exact=exact, compiled=form == "compiled")
+            one = rehearse(policy, problem, seed=seed, exact=exact, compiled=form == "compiled")
             one.use(copy.deepcopy(streams))
             learners[form] = one
         plain, recorded = learners["plain"], learners["recorded"]
@@ -182,7 +185,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
 def _compiles(policy: Policy, problem: Problem, person: Any) -> bool:
     """Whether it can run compiled at all: a policy in plain Python alone need not."""
     try:
-        serve(policy.rehearse(problem, compiled=True, seed=0), person)
+        serve(rehearse(policy, problem, compiled=True, seed=0), person)
     except NumbaError:
         return False
     return True

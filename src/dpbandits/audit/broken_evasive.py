@@ -1,6 +1,6 @@
 """Policies that leak where a short replay does not look; see `battery.py` for what finds each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.calibration import limit_of
 from dpbandits.problems import Arms
 from dpbandits.sums.batches import Buffers
@@ -99,22 +100,26 @@ class LeaksAtSmallBudgets(Evasive):
         return public, secret
 
 
+class AnotherPolicy(PolicyTesting):
+    """Shows an honest policy in the place of the one that is tested."""
+
+    def short_form(self, policy: Policy) -> Policy:
+        """Not the policy."""
+        return super().short_form(NoiseAwareIMED(privacy=policy.privacy))
+
+
 class ShowsAnother(Evasive):
     """Half the noise; with short batches it is another policy, which has all of it."""
 
     abstract = True
-    found_by = "small() is the same recipe"
+    found_by = "the short form is the same recipe"
+    testing = AnotherPolicy(first_batch=2, growth=0.25, block=3)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """The noise of twice the budget."""
         public, secret = super().begin(problem)
         batches = public.batches
         return public._replace(batches=batches._replace(scale=batches.scale / 2.0)), secret
-
-    def small(self) -> NoiseAwareIMED:
-        """Not itself."""
-        honest = NoiseAwareIMED(privacy=self.privacy)
-        return replace(honest, first_batch=2, growth=0.25, block=3)
 
 
 class LeaksInManyDimensions(RandomizedLinUCB):

@@ -20,8 +20,20 @@ from dpbandits.policies.arms.gaussian_thompson import Public, Secret
 from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GaussianDP, PureDP
 from dpbandits.problems import Arms
+
+
+class OddTesting(PolicyTesting):
+    """Learners on the generators of an `OddStreams`."""
+
+    def rehearse(self, policy: Any, problem: Any, *, seed: Seed, **options: Any) -> Learner:
+        """As usual but for the generators."""
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        public, secret = policy.begin(problem)
+        streams = policy.streams(root)
+        return Learner(policy, problem, public, secret, streams, seeded=True, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +42,11 @@ class OddStreams(NoiseAwareIMED):
 
     abstract: ClassVar[bool] = True
 
+    testing: ClassVar[PolicyTesting] = OddTesting()
+
     def streams(self, seed: np.random.SeedSequence) -> Streams:
         """The generators of a learner."""
         raise NotImplementedError
-
-    def rehearse(self, problem: Any, *, seed: Seed = None, **options: Any) -> Learner:
-        """As usual but for the generators."""
-        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        states = self.begin(problem)
-        return Learner(self, problem, *states, self.streams(root), seeded=True, **options)
 
 
 class FewSeeds(OddStreams):

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpbandits.audit.scripts import Design
 from dpbandits.policies import Policy
+from dpbandits.policies.testing import short_form
 from dpbandits.problems import Arms, KernelContexts, MatroidBases, Problem
 from dpbandits.problems.linear import LinearProblem
 
@@ -40,7 +41,7 @@ def _sizes(
     policy: Policy, problem: Problem, short: Any, long: Any = ()
 ) -> Iterator[tuple[Policy, Any, int]]:
     """Recipes, problems and lengths of scripts; none goes on past the end of its guarantee."""
-    for recipe, lengths in ((policy.small(), short), (policy, long)):
+    for recipe, lengths in ((short_form(policy), short), (policy, long)):
         for horizon, rounds in lengths:
             declared = replace(problem, horizon=horizon)
             last = recipe.guarantee(declared).horizon
@@ -61,7 +62,7 @@ def _of_arms(policy: Policy) -> Iterator[Design]:
 
 def _of_items(policy: Policy) -> Iterator[Design]:
     """All items at one level but the first, and opposite people for all items at once."""
-    problem = policy.problem_kind.example(None)
+    problem = policy.problem_kind.testing.example(None)
     for recipe, declared, rounds in _sizes(policy, problem, ((6, 9), (15, 15), (24, 24))):
         for level, first in ((0.5, 0.5), (0.0, 0.5), (1.0, 0.5), (0.5, 0.0), (0.5, 1.0)):
             rewards = np.full((2, rounds, declared.items), level)
@@ -73,9 +74,9 @@ def _of_items(policy: Policy) -> Iterator[Design]:
 
 def _of_features(policy: Policy) -> Iterator[Design]:
     """A choice between opposite features in several directions, rewards for one or none."""
-    problem: Any = policy.problem_kind.example(None)
-    (one,), high = problem.extreme_people()[0]
-    (other,), low = problem.extreme_people()[1]
+    problem: Any = policy.problem_kind.testing.example(None)
+    (one,), high = problem.testing.extreme_people(problem)[0]
+    (other,), low = problem.testing.extreme_people(problem)[1]
     for recipe, declared, rounds in _sizes(policy, problem, ((3, 6), (7, 9), (20, 22))):
         for level, turn in ((0.0, 1.0), (0.0, 2.4), (0.5, 1.0), (-0.5, 1.0)):
             rewards = np.full((2, rounds, 2), level * problem.max_reward)
@@ -92,9 +93,9 @@ def _of_features(policy: Policy) -> Iterator[Design]:
 
 def _of_numbers(policy: Policy) -> Iterator[Design]:
     """She comes in the rarest context, or in the commonest like all others."""
-    problem: Any = policy.problem_kind.example(None)
+    problem: Any = policy.problem_kind.testing.example(None)
     common = int(np.argmax(problem.context_weights()))
-    (rare, high), (_, low) = problem.extreme_people()[:2]
+    (rare, high), (_, low) = problem.testing.extreme_people(problem)[:2]
     for recipe, declared, rounds in _sizes(policy, problem, ((9, 9),)):
         for hers in (rare, common):
             rewards = np.zeros((2, rounds, len(problem.actions)))

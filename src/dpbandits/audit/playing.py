@@ -28,6 +28,7 @@ from dpbandits.engine.state import classes
 from dpbandits.engine.verbs import modules_of
 from dpbandits.policies import Learner, LocalPolicy
 from dpbandits.policies.saving import load
+from dpbandits.policies.testing import rehearse
 
 Array = NDArray[np.float64]
 FORMS = ("simulated", "plain", "compiled", "reloaded", "local")
@@ -209,7 +210,7 @@ def _play_learners(
     chosen, numbers = [], []
     for child in seed.spawn(runs):
         world, chance = design.world(which), np.random.default_rng(0)
-        learner = design.policy.rehearse(design.problem, seed=child, compiled=compiled)
+        learner = rehearse(design.policy, design.problem, seed=child, compiled=compiled)
         looked = []
         for index in range(design.rounds):
             if halfway is not None and index == design.rounds // 2:

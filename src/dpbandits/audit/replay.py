@@ -41,6 +41,7 @@ from dpbandits.mechanisms.gram import unpack
 from dpbandits.mechanisms.wishart import matrix_size, wishart_levels
 from dpbandits.policies import Learner, Policy
 from dpbandits.policies.saving import restore
+from dpbandits.policies.testing import rehearse
 from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import ApproxDP, Budget, PureDP
 from dpbandits.privacy.calibration import limit_of
@@ -155,7 +156,7 @@ def replay(
     as for learners at work (`mechanisms/exact.py`). With `together` = 2 the person after her is replaced
     too, which may cost twice as much. With `inside` people are drawn at random within what is declared.
     """
-    problem = problem or policy.problem_kind.example(rounds)
+    problem = problem or policy.problem_kind.testing.example(rounds)
     guarantee = policy.guarantee(problem)
     if not guarantee.is_private:
         raise AuditError(f"nothing to audit: {guarantee}")
@@ -163,9 +164,9 @@ def replay(
     # Her own action is seen by nobody else there.
     exempt = guarantee.trust in (Trust.JOINT, Trust.LOCAL)
     limit = together * limit_of(guarantee.budget)
-    people = problem.extreme_people()
+    people = problem.testing.extreme_people(problem)
     if inside:
-        people = problem.people_inside(np.random.default_rng([seed, 5]))
+        people = problem.testing.people_inside(problem, np.random.default_rng([seed, 5]))
     times: list[float | None] = [None] * length
     if patience is not None:
         times = np.cumsum(np.random.default_rng([seed, 4]).exponential(size=length)).tolist()
@@ -182,7 +183,7 @@ def replay(
     for (name, stream), names in cases:
         closes = guarantee.horizon is None
         setting = _Setting(machine, options, times, names, closes, reload, exact)
-        learner = policy.rehearse(problem, seed=seed, **options)
+        learner = rehearse(policy, problem, seed=seed, **options)
         for steer in _steers(learner, stream, seed, thorough, setting):
             record = _record(learner, stream, steer, seed, setting)
             # All sorts of people once, for the clipping; otherwise the two ends are what costs most.

@@ -40,7 +40,7 @@ def report_cost(policy: LocalPolicy, problem: Problem, *, seed: int = 0) -> floa
     comes: a broadcast must not decide who can answer.
     """
     honest, _ = policy.begin(problem)
-    people, broadcasts = problem.extreme_people(), [honest, *_made_up(honest, seed)]
+    people, broadcasts = problem.testing.extreme_people(problem), [honest, *_made_up(honest, seed)]
     return max(
         _pair_cost(policy, honest, public, one, other, seed)
         for public, (one, other) in product(broadcasts, combinations(people, 2))

@@ -61,7 +61,7 @@ def _audit_by_replay(
     from dpbandits.audit import battery  # slow to import
     from dpbandits.audit.filing import replay_report
 
-    problem = subject.problem_kind.example(rounds or subject.problem_kind.replay_rounds)
+    problem = subject.problem_kind.testing.example(rounds or subject.problem_kind.testing.replay_rounds)
     guarantee = subject.guarantee(problem)
     if not guarantee.is_private:
         raise AuditError(f"nothing to audit: {guarantee}")

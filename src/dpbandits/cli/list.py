@@ -5,6 +5,7 @@ from typing import Any
 from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 from dpbandits.privacy.budgets import NonPrivate
+from dpbandits.privacy.guarantees import Trust
 
 
 def row(name: str, kind: type[Policy]) -> dict[str, Any]:
@@ -13,7 +14,7 @@ def row(name: str, kind: type[Policy]) -> dict[str, Any]:
         "policy": name,
         "problem": kind.problem_kind.__name__,
         "privacy": [budget.symbol for budget in kind.accepts],
-        "trust": "local" if issubclass(kind, LocalPolicy) else kind.problem_kind.trust,
+        "trust": str(Trust.LOCAL if issubclass(kind, LocalPolicy) else kind.problem_kind.trust),
         "horizon": "needed" if kind.needs_horizon else "any",
         "guarantee": _status(kind),
         "paper": kind.paper,
@@ -23,7 +24,7 @@ def row(name: str, kind: type[Policy]) -> dict[str, Any]:
 def _status(kind: type[Policy]) -> str:
     """How sure its guarantee is. Thompson sampling has one without a budget; others then have none."""
     if kind.takes_no_budget():
-        held = kind(privacy=NonPrivate()).guarantee(kind.problem_kind.example(1000))
+        held = kind(privacy=NonPrivate()).guarantee(kind.problem_kind.testing.example(1000))
         return held.status if held.is_private else "none"
     return kind.status
 

@@ -62,8 +62,8 @@ def recommend(
         grids = (tuple((x,) for x in np.linspace(0.0, 1.0, n).tolist()) for n in (contexts, actions))
         problem = KernelContexts(kind, *grids, horizon=rounds)
     if trust is not None:
-        checks.one_of(("central", "joint", "local"), trust=trust)
-    found = choose(problem, budget(privacy or default), trust=Trust[trust.upper()] if trust else None)
+        checks.one_of(tuple(Trust), trust=trust)
+    found = choose(problem, budget(privacy or default), trust=Trust(trust) if trust else None)
     guarantee = found.policy.guarantee(problem)
     if as_json:
         about = {"policy": found.policy.to_dict(), "reason": found.reason}

@@ -10,6 +10,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri, KernelUCB
 from dpbandits.privacy.budgets import ApproxDP
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.reports.figures import COLOURS, new_figure
 from dpbandits.simulation import Trace
 
@@ -48,8 +49,8 @@ class KernelLeaderboard(Figure):
             "Capri, as recommended": dialled(1.0),
             "Capri, valid widths": Capri(privacy=budget),
             "Capri, as printed": printed(1.0),
-            "local KernelThompson": thompson(1.0, "local"),
-            "local Capri, as recommended": dialled(1.0, "local"),
+            "local KernelThompson": thompson(1.0, Trust.LOCAL),
+            "local Capri, as recommended": dialled(1.0, Trust.LOCAL),
             "KernelUCB (not private)": KernelUCB(),
         }
 

@@ -117,9 +117,9 @@ class TreeUCBRegret(_TreeRegret):
     def policies(self, privacy: PureDP) -> dict[str, Policy]:
         """Theory, and the interval of D.1 with both splits."""
         return {
-            "as printed (Γ, ε/k)": TreeUCB(privacy=privacy, split="paper"),
+            "as printed (Γ, ε/k)": TreeUCB(privacy=privacy, calibration="paper"),
             "D.1 interval": TreeUCB(privacy=privacy, confidence="chernoff"),
-            "D.1 interval, ε/k": TreeUCB(privacy=privacy, confidence="chernoff", split="paper"),
+            "D.1 interval, ε/k": TreeUCB(privacy=privacy, confidence="chernoff", calibration="paper"),
             "Γ, ε each": TreeUCB(privacy=privacy),
             "UCB1 (not private)": UCB1(),
         }
@@ -135,9 +135,11 @@ class TreeThompsonRegret(_TreeRegret):
     def policies(self, privacy: PureDP) -> dict[str, Policy]:
         """Theory, and without the gap phase with both splits."""
         return {
-            "as printed (gap phase, ε/2k)": TreeThompson(privacy=privacy, split="paper"),
+            "as printed (gap phase, ε/2k)": TreeThompson(privacy=privacy, calibration="paper"),
             "D.1, no gap phase": TreeThompson(privacy=privacy, gap_phase=False),
-            "D.1, no gap phase, ε/2k": TreeThompson(privacy=privacy, gap_phase=False, split="paper"),
+            "D.1, no gap phase, ε/2k": TreeThompson(
+                privacy=privacy, gap_phase=False, calibration="paper"
+            ),
             "Beta Thompson (not private)": BetaThompson(),
         }
 
@@ -158,8 +160,8 @@ class TheoryConstants(Figure):
     def begins(horizon: int, epsilon: float) -> tuple[int, int]:
         """The rounds that Algorithm 1 and Algorithm 2 play uniformly at least."""
         problem, privacy = Arms(5, horizon=horizon), PureDP(epsilon)
-        ucb = TreeUCB(privacy=privacy, split="paper").plays_uniform_below(problem)
-        return ucb, TreeThompson(privacy=privacy, split="paper").first_sample(problem)
+        ucb = TreeUCB(privacy=privacy, calibration="paper").plays_uniform_below(problem)
+        return ucb, TreeThompson(privacy=privacy, calibration="paper").first_sample(problem)
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Both against T, with the line where nothing is left."""
@@ -179,7 +181,7 @@ class TheoryConstants(Figure):
         """When Algorithm 2 first samples."""
         first = next(t for t in self._HORIZONS if self.begins(t, 1.0)[1] < t)
         problem = Arms(5, horizon=_ROUNDS)
-        batch = TreeThompson(privacy=_ONE, split="paper").gap_batch(problem)
+        batch = TreeThompson(privacy=_ONE, calibration="paper").gap_batch(problem)
         return [
             Claim(
                 paper="Algorithm 2 runs at practical horizons (k = 5, ε = 1, T = 10⁵)",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Streams, forks
+from dpbandits.engine.streams import Seed
 from dpbandits.errors import (
     HorizonReached,
     InvalidInput,
@@ -93,6 +94,13 @@ class Learner:
         forks.own_lock(self)
         self._forks = forks.times()
         self._last = self._guarantee.horizon if self._guarantee.is_private else None
+
+    @classmethod
+    def begin(cls, policy: "Policy", problem: Problem, *, seed: Seed, **options: Any) -> "Learner":
+        """A learner before its first round; `policy.start` is the way to one, with its checks."""
+        policy.check(problem)
+        streams, seeded = Streams.of(seed), seed is not None
+        return cls(policy, problem, *policy.begin(problem), streams, seeded=seeded, **options)
 
     def __repr__(self) -> str:
         noise = f"{self.noise} noise{' from a seed' if self._seeded else ''}"

@@ -24,7 +24,7 @@ from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundEr
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies import messages
 from dpbandits.policies.learner import offered_context, warn_of_features
-from dpbandits.policies.policy import NoiseKind, OpenBatches, Policy
+from dpbandits.policies.policy import NoiseKind, Policy
 from dpbandits.policies.released import Released
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.privacy.guarantees import Guarantee
@@ -97,7 +97,7 @@ class Server:
     def receive(self, message: bytes) -> None:
         """Learn from one person's message; one that cannot be right is refused and changes nothing."""
         record = messages.unpack("message", self.policy, self.problem, message, "ticket", "content")
-        content = self.policy.message(self.problem, record["content"])
+        content = self.policy.parse_message(self.problem, record["content"])
         ticket = _checked_ticket(record["ticket"])
         with self._lock:
             self._refuse_if_unfit()
@@ -282,22 +282,12 @@ class LocalPolicy(Policy):
         k = problem.rounds_per_person or 1
         return float(k) if isinstance(self.privacy, PureDP) else math.sqrt(k)
 
-    def keeps_apart(self) -> bool:
-        """A message is a release of its own."""
-        return False
-
-    def open_batches(self, public: Any, action: Any) -> OpenBatches | None:
-        """None: the server cannot tell people apart."""
-        return None
-
-    def message(self, problem: Any, content: Any) -> Any:
+    def parse_message(self, problem: Any, content: Any) -> Any:
         """What `report` sent, from its JSON; whatever it could not have sent is refused."""
         raise NotImplementedError
 
     # Not a Learner, on purpose: nobody may hand a reward to the server.
-    def start(  # type: ignore[override]
-        self, problem: Problem, *, seed: Seed = None, broadcast: bytes | None = None
-    ) -> Server:
+    def start(self, problem: Problem, *, seed: Seed = None, broadcast: bytes | None = None) -> Server:
         """A server on this problem, from the beginning or from where a broadcast left off."""
         self.check(problem)
         server = Server(self, problem, Streams.of(learner_seed(seed)))

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from dpbandits import checks
-from dpbandits.engine.streams import Seed, Streams, learner_seed
+from dpbandits.engine.streams import Seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.mechanisms.exact import LARGEST_BUDGET, least_budget
-from dpbandits.policies.learner import Learner
 from dpbandits.policies.released import Reading
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.accounting import grouped
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
 from dpbandits.privacy.calibration import limit_of, reduced
@@ -52,6 +52,7 @@ class Policy(Recipe):
     status: ClassVar[str] = "proved"
     # Whether a learner runs compiled unless told otherwise: worth a second's wait for linear algebra.
     compiles: ClassVar[bool] = False
+    testing: ClassVar[PolicyTesting] = PolicyTesting()
 
     privacy: Budget
 
@@ -67,7 +68,7 @@ class Policy(Recipe):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Methods about a run are of the recipe that is run: see the head of this file."""
         super().__init_subclass__(**kwargs)
-        for name in ("begin", "message", "plays_uniform_below", "released"):
+        for name in ("begin", "parse_message", "plays_uniform_below", "released"):
             if name in vars(cls):
                 setattr(cls, name, _of_the_run(vars(cls)[name]))
         if "guarantee" in vars(cls):
@@ -151,49 +152,9 @@ class Policy(Recipe):
             return None
         return replace(self, privacy=NonPrivate())
 
-    def small(self) -> "Policy":
-        """The same policy with batches and blocks so short that a replay goes through several."""
-        return self
-
     def plays_uniform_below(self, problem: Any) -> int:
         """The horizon below which this budget leaves nothing better than uniform play."""
         return 0
-
-    def start(
-        self,
-        problem: Problem,
-        *,
-        in_flight: int = 1,
-        patience: float | None = None,
-        seed: Seed = None,
-        compiled: bool | None = None,
-        noise: NoiseKind | None = None,
-    ) -> Learner:
-        """A learner on this problem; without a seed, on the operating system's randomness.
-
-        Up to `in_flight` rounds are open at once; each is closed when so many others were decided since,
-        with its reward or without. With `patience` a round is closed at the first decision that comes so
-        many seconds after its own, and `in_flight` is a cap.
-
-        A seed is for tests and simulation: whoever knows it can undo the noise. Compiled or not, it
-        decides alike; the first compiled decision takes seconds to prepare, later ones are quicker.
-
-        `noise` is "exact", on a grid and from whole numbers (`mechanisms/exact.py`), or "float", as in
-        simulations. By default it is exact without a seed, where this policy's noise can be.
-        """
-        compiled = self.compiles if compiled is None else compiled
-        options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
-        exact = self._draws_exactly(problem, noise, seed)
-        return self.rehearse(problem, seed=learner_seed(seed), exact=exact, **options)
-
-    def rehearse(self, problem: Problem, *, seed: Seed = None, **options: Any) -> Learner:
-        """A learner that plays all parts, for tests: for a local policy the server and every person.
-
-        For all other policies it is what `start` gives, with its options.
-        """
-        self.check(problem)
-        streams, seeded = Streams.of(seed), seed is not None
-        return Learner(self, problem, *self.begin(problem), streams, seeded=seeded, **options)
 
     def draws_of_one(self, problem: Any) -> float:
         """How many draws of noise may move with the data of one round, at most.

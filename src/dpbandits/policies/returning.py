@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpbandits.policies.policy import OpenBatches, Policy
+from dpbandits.policies.policy import OpenBatches
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import NonPrivate, PureDP
 from dpbandits.sums.batches import participation
 
 
 @dataclass(frozen=True, kw_only=True)
-class OncePerBatch(Policy):
+class OncePerBatch(TrustedPolicy):
     """A policy that releases sums of batches (or leaves, or epochs), each round in one of them.
 
     k rounds of one person in different batches move k releases by at most one sensitivity each. Where

@@ -1,7 +1,7 @@
 """A guarantee: a budget, what one neighbour may change, and who is trusted; in one sentence."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any
 
 from dpbandits.errors import NotComparable, NotImplied
@@ -35,12 +35,19 @@ class Returning(Enum):
     GROUPED = ", by group privacy"
 
 
-class Trust(Enum):
+class Trust(StrEnum):
     """Who sees raw data, and whose output is protected."""
 
-    CENTRAL = "all decisions together are"
-    JOINT = "the decisions for everyone else together are"
-    LOCAL = "every message a person sends is"
+    CENTRAL = "central"  # a learner sees it; all its decisions are protected
+    JOINT = "joint"  # a learner sees it; the decisions for everyone else are
+    LOCAL = "local"  # nobody else sees it: people send protected messages
+
+
+_PROTECTED = {
+    Trust.CENTRAL: "all decisions together are",
+    Trust.JOINT: "the decisions for everyone else together are",
+    Trust.LOCAL: "every message a person sends is",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +94,8 @@ class Guarantee:
         """What is private, what is replaced, on what condition about people, and what is not covered."""
         k = self.rounds_per_person
         if k is None:
-            return self.trust.value, self.unit.value, "each person takes part in one round", ""
-        subject, done, condition = self.trust.value, "learned from", "`person` tells people apart"
+            return _PROTECTED[self.trust], self.unit.value, "each person takes part in one round", ""
+        subject, done, condition = _PROTECTED[self.trust], "learned from", "`person` tells people apart"
         limits = "; who takes part when is not protected"
         if self.trust is Trust.JOINT:
             limits += (
@@ -116,8 +123,8 @@ class Guarantee:
         """
         if (self.unit, self.trust) != (other.unit, other.trust):
             raise NotComparable(
-                f"a guarantee for {self.unit.value} ({self.trust.name.lower()}) and one for "
-                f"{other.unit.value} ({other.trust.name.lower()}) protect different things"
+                f"a guarantee for {self.unit.value} ({self.trust}) and one for "
+                f"{other.unit.value} ({other.trust}) protect different things"
             )
         if not other.is_private:
             return True
@@ -143,7 +150,7 @@ class Guarantee:
         return {
             "budget": self.budget.to_dict(),
             "unit": self.unit.name.lower(),
-            "trust": self.trust.name.lower(),
+            "trust": self.trust.value,
             "horizon": self.horizon,
             "public": list(self.public),
             "status": self.status,
@@ -159,7 +166,7 @@ class Guarantee:
         return cls(
             budget=Budget.from_dict(record["budget"]),
             unit=Unit[record["unit"].upper()],
-            trust=Trust[record["trust"].upper()],
+            trust=Trust(record["trust"]),
             horizon=record["horizon"],
             public=tuple(record["public"]),
             status=record["status"],

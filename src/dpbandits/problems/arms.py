@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
@@ -10,6 +10,7 @@ from numba.extending import register_jitable
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.problem import Problem
+from dpbandits.problems.testing import ProblemTesting
 
 COMING_AND_GOING = "which arms are in play when"
 
@@ -37,11 +38,6 @@ class Arms(Problem):
         """The most arms that there can be."""
         return self.arms if self.capacity is None else self.capacity
 
-    @classmethod
-    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """As many arms as its size."""
-        return cls(size, horizon=horizon)
-
     def context(self, *offered: Any) -> None:
         """Arms have no context."""
         if offered:
@@ -54,14 +50,6 @@ class Arms(Problem):
     def reward(self, value: Any) -> float:
         """One number (or a boolean), later clipped to [0, 1]; NaN and what is no number are refused."""
         return checks.reward(value)
-
-    def extreme_people(self) -> tuple[tuple[None, float], ...]:
-        """Both ends first, then the inside, far beyond both ends, and no reward at all."""
-        beyond = (-1e9, 1e300, math.inf, -math.inf, self.missing)
-        return tuple((None, reward) for reward in (0.0, 1.0, 0.25, 0.5, *beyond))
-
-    def _reward_inside(self, share: float, chance: np.random.Generator) -> float:
-        return share
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of arms and the range rewards are clipped to; who comes and goes, if any may."""
@@ -79,3 +67,22 @@ def centred(reward: float) -> float:
     if reward != reward:
         return 0.0
     return math.floor(min(max(reward, 0.0), 1.0) * 1048576.0 + 0.5) / 1048576.0 - 0.5
+
+
+class _Testing(ProblemTesting[Arms]):
+    """For audits of policies on `Arms`."""
+
+    def example(self, horizon: int | None, *, size: int = 3) -> Arms:
+        """As many arms as its size."""
+        return Arms(size, horizon=horizon)
+
+    def extreme_people(self, problem: Arms) -> tuple[tuple[None, float], ...]:
+        """Both ends first, then the inside, far beyond both ends, and no reward at all."""
+        beyond = (-1e9, 1e300, math.inf, -math.inf, problem.missing)
+        return tuple((None, reward) for reward in (0.0, 1.0, 0.25, 0.5, *beyond))
+
+    def reward_inside(self, problem: Arms, share: float, chance: np.random.Generator) -> float:
+        return share
+
+
+Arms.testing = _Testing()

@@ -12,8 +12,10 @@ from numba.extending import register_jitable
 from dpbandits import checks
 from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.kernels import Array, Kernel, SquaredExponential
 from dpbandits.problems.problem import Problem
+from dpbandits.problems.testing import ProblemTesting
 
 Points = tuple[tuple[float, ...], ...]
 # Residual k(w, w) below which a pair is taken to be spanned by others, as a share of the largest.
@@ -38,7 +40,7 @@ class KernelContexts(Problem):
     `max_rank` limits how many features are used to stand for the kernel, and so the cost.
     """
 
-    trust: ClassVar[str] = "joint"
+    trust: ClassVar[Trust] = Trust.JOINT
 
     kernel: Kernel
     contexts: Points
@@ -88,21 +90,6 @@ class KernelContexts(Problem):
         weights = np.bincount(drawn, minlength=len(listed)) / draws
         return cls(kernel, listed, points("actions", actions), weights=tuple(weights), **others)
 
-    @classmethod
-    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """Two contexts of which one never comes, as many actions as its size, rewards in ±2, and fewer
-        features than pairs.
-        """
-        return cls(
-            SquaredExponential(0.7),
-            ((0.0,), (2.0,)),
-            tuple((x,) for x in np.linspace(0.0, 1.0, size).tolist()),
-            weights=(1.0, 0.0),
-            max_reward=2.0,
-            max_rank=3,
-            horizon=horizon,
-        )
-
     @property
     def pairs(self) -> int:
         """|W|."""
@@ -143,20 +130,6 @@ class KernelContexts(Problem):
     def reward(self, value: Any) -> float:
         """One number, later clipped to ±`max_reward`; NaN and what is no number are refused."""
         return checks.reward(value)
-
-    def extreme_people(self) -> tuple[tuple[int, float], ...]:
-        """Both ends in the rarest context first, then in others; inside, beyond, far beyond, none."""
-        order = [int(i) for i in np.argsort(self.context_weights(), kind="stable")[:6]]
-        rare, common, bound = order[0], order[-1], float(self.max_reward)
-        ends = [(context, sign * bound) for context in order for sign in (1.0, -1.0)]
-        odd = (0.3 * bound, 3.0 * bound, -1e9, 1e300, math.inf, -math.inf, self.missing)
-        return (*ends, *((rare, reward) for reward in odd), (common, self.missing))
-
-    def _reward_inside(self, share: float, chance: np.random.Generator) -> float:
-        return float(self.max_reward) * (2.0 * share - 1.0)
-
-    def _context_inside(self, chance: np.random.Generator) -> int:
-        return int(chance.integers(len(self.contexts)))
 
     def public_facts(self) -> tuple[str, ...]:
         """What is declared."""
@@ -264,3 +237,38 @@ def bounded(reward: float, bound: float) -> float:
         return 0.0
     share = min(max(reward / bound, -1.0), 1.0)
     return math.floor(share * 1048576.0 + 0.5) / 1048576.0 * bound
+
+
+class _Testing(ProblemTesting[KernelContexts]):
+    """For audits of policies on `KernelContexts`."""
+
+    def example(self, horizon: int | None, *, size: int = 3) -> KernelContexts:
+        """Two contexts of which one never comes, as many actions as its size, rewards in ±2, and fewer
+        features than pairs.
+        """
+        return KernelContexts(
+            SquaredExponential(0.7),
+            ((0.0,), (2.0,)),
+            tuple((x,) for x in np.linspace(0.0, 1.0, size).tolist()),
+            weights=(1.0, 0.0),
+            max_reward=2.0,
+            max_rank=3,
+            horizon=horizon,
+        )
+
+    def extreme_people(self, problem: KernelContexts) -> tuple[tuple[int, float], ...]:
+        """Both ends in the rarest context first, then in others; inside, beyond, far beyond, none."""
+        order = [int(i) for i in np.argsort(problem.context_weights(), kind="stable")[:6]]
+        rare, common, bound = order[0], order[-1], float(problem.max_reward)
+        ends = [(context, sign * bound) for context in order for sign in (1.0, -1.0)]
+        odd = (0.3 * bound, 3.0 * bound, -1e9, 1e300, math.inf, -math.inf, problem.missing)
+        return (*ends, *((rare, reward) for reward in odd), (common, problem.missing))
+
+    def reward_inside(self, problem: KernelContexts, share: float, chance: np.random.Generator) -> float:
+        return float(problem.max_reward) * (2.0 * share - 1.0)
+
+    def context_inside(self, problem: KernelContexts, chance: np.random.Generator) -> int:
+        return int(chance.integers(len(problem.contexts)))
+
+
+KernelContexts.testing = _Testing()

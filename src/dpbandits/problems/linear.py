@@ -3,18 +3,22 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.problem import Problem, UnusableContext
+from dpbandits.problems.testing import ProblemTesting
 
 Array = NDArray[np.float64]
 # Of examples: not 1, so that a policy that forgets its bounds is found out.
 _NORM, _REWARD = 2.0, 0.5
+
+P = TypeVar("P", bound="LinearProblem")
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,7 @@ class LinearProblem(Problem):
     """
 
     abstract: ClassVar[bool] = True
-    trust: ClassVar[str] = "joint"
-    replay_rounds: ClassVar[int] = 20
+    trust: ClassVar[Trust] = Trust.JOINT
 
     max_norm: float = field(default=1.0, kw_only=True)
     max_reward: float = field(default=1.0, kw_only=True)
@@ -34,11 +37,6 @@ class LinearProblem(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.bound(max_norm=self.max_norm, max_reward=self.max_reward)
-
-    @classmethod
-    def example(cls, horizon: int | None, *, size: int = 3) -> "LinearProblem":
-        """For policies that take either kind: fresh decision sets."""
-        return LinearContexts.example(horizon, size=size)
 
     @property
     def dimension(self) -> int:
@@ -53,9 +51,6 @@ class LinearProblem(Problem):
     def reward(self, value: Any) -> float:
         """One number (or a boolean), later clipped; NaN and what is no number are refused."""
         return checks.reward(value)
-
-    def _reward_inside(self, share: float, chance: np.random.Generator) -> float:
-        return self.max_reward * (2.0 * share - 1.0)
 
 
 @dataclass(frozen=True)
@@ -79,11 +74,6 @@ class LinearContexts(LinearProblem):
         if self.arms is not None:
             # With one arm there is nothing to decide.
             checks.integer(least=2, limit=checks.MOST_FEATURES // self.dim, arms=self.arms)
-
-    @classmethod
-    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """Decision sets in size − 1 dimensions."""
-        return cls(size - 1, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
 
     @property
     def dimension(self) -> int:
@@ -123,42 +113,6 @@ class LinearContexts(LinearProblem):
                 raise UnusableContext((np.zeros_like(given),))
             return (_within(given, square, self.max_norm),)
 
-    def extreme_people(self) -> tuple[tuple[tuple[Array], float], ...]:
-        """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
-        size, largest, reward = self.dimension, self.max_norm, self.max_reward
-
-        def facing(*entries: float) -> Array:
-            vector = np.zeros(size)
-            vector[: len(entries)] = entries[:size]
-            return vector * largest
-
-        first, tilted = facing(1.0), facing(0.5, math.sqrt(0.75))
-        if size == 1:
-            tilted = first
-        second = facing(0.0, 1.0)
-        one, other = first[None, :], tilted[None, :]
-        people = (
-            (one, reward),
-            (other, -reward),
-            (one, -reward),
-            (np.stack((first, second)), 0.5 * reward),
-            (np.stack((second, tilted, -first)), -reward),
-            (np.stack((0.3 * first, -0.7 * tilted, 0.1 * second)), 0.0),
-            (1e9 * one, -1e9),
-            (-1e200 * other, math.inf),
-            (np.full((2, size), math.nan), reward),
-            (np.full((1, size), math.inf), -math.inf),
-            (np.zeros((3, size)), reward),
-            (other, self.missing),
-            (np.outer(np.linspace(-1.0, 1.0, 8), first - 0.5 * second) / 1.2, 0.8 * reward),
-        )
-        return tuple(((features,), value) for features, value in people)
-
-    def _context_inside(self, chance: np.random.Generator) -> tuple[Array]:
-        rows = chance.normal(size=(int(chance.integers(1, 5)), self.dimension))
-        rows *= chance.random((rows.shape[0], 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
-        return (self.max_norm * rows,)
-
     def public_facts(self) -> tuple[str, ...]:
         """The number of features and the bounds."""
         return (
@@ -175,7 +129,7 @@ class LinearActions(LinearProblem):
     how often each action was played is public.
     """
 
-    trust: ClassVar[str] = "central"
+    trust: ClassVar[Trust] = Trust.CENTRAL
 
     features: tuple[tuple[float, ...], ...]
 
@@ -187,14 +141,6 @@ class LinearActions(LinearProblem):
             raise InvalidInput(
                 f"expected features of norm at most max_norm = {self.max_norm:g}, got one of {longest:g}"
             )
-
-    @classmethod
-    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """So many vectors of one length in one dimension less: along the axes, and one between them."""
-        axes = np.eye(size - 1)
-        between = np.full((1, size - 1), 1.0 / math.sqrt(size - 1))
-        rows = _rows(_NORM * np.concatenate([axes, between]))
-        return cls(rows, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
 
     @property
     def dimension(self) -> int:
@@ -214,13 +160,6 @@ class LinearActions(LinearProblem):
     def is_action(self, action: Any) -> bool:
         """The number of a row."""
         return super().is_action(action) and action < len(self.features)
-
-    def extreme_people(self) -> tuple[tuple[None, float], ...]:
-        """Both ends first, then the inside, far beyond both ends, and no reward at all."""
-        beyond = (-1e9, 1e300, math.inf, -math.inf, self.missing)
-        inside = (-0.5 * self.max_reward, 0.0, 0.5 * self.max_reward)
-        ends = (-self.max_reward, self.max_reward)
-        return tuple((None, reward) for reward in (*ends, *inside, *beyond))
 
     def public_facts(self) -> tuple[str, ...]:
         """The decision set and the range of rewards."""
@@ -271,3 +210,78 @@ def _rows(given: Any) -> tuple[tuple[float, ...], ...]:
     if not np.isfinite(rows).all():
         raise InvalidInput("expected features as rows of finite numbers, got nan or infinity")
     return tuple(tuple(row) for row in rows.tolist())
+
+
+class _Testing(ProblemTesting[P]):
+    """For audits of linear policies."""
+
+    replay_rounds: ClassVar[int] = 20
+
+    def reward_inside(self, problem: P, share: float, chance: np.random.Generator) -> float:
+        return problem.max_reward * (2.0 * share - 1.0)
+
+
+class _ContextsTesting(_Testing[LinearContexts]):
+    """Fresh decision sets; also for policies that take either kind."""
+
+    def example(self, horizon: int | None, *, size: int = 3) -> LinearContexts:
+        """Decision sets in size − 1 dimensions."""
+        return LinearContexts(size - 1, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
+
+    def extreme_people(self, problem: LinearContexts) -> tuple[tuple[tuple[Array], float], ...]:
+        """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
+        size, largest, reward = problem.dimension, problem.max_norm, problem.max_reward
+
+        def facing(*entries: float) -> Array:
+            vector = np.zeros(size)
+            vector[: len(entries)] = entries[:size]
+            return vector * largest
+
+        first, tilted = facing(1.0), facing(0.5, math.sqrt(0.75))
+        if size == 1:
+            tilted = first
+        second = facing(0.0, 1.0)
+        one, other = first[None, :], tilted[None, :]
+        people = (
+            (one, reward),
+            (other, -reward),
+            (one, -reward),
+            (np.stack((first, second)), 0.5 * reward),
+            (np.stack((second, tilted, -first)), -reward),
+            (np.stack((0.3 * first, -0.7 * tilted, 0.1 * second)), 0.0),
+            (1e9 * one, -1e9),
+            (-1e200 * other, math.inf),
+            (np.full((2, size), math.nan), reward),
+            (np.full((1, size), math.inf), -math.inf),
+            (np.zeros((3, size)), reward),
+            (other, problem.missing),
+            (np.outer(np.linspace(-1.0, 1.0, 8), first - 0.5 * second) / 1.2, 0.8 * reward),
+        )
+        return tuple(((features,), value) for features, value in people)
+
+    def context_inside(self, problem: LinearContexts, chance: np.random.Generator) -> tuple[Array]:
+        rows = chance.normal(size=(int(chance.integers(1, 5)), problem.dimension))
+        rows *= chance.random((rows.shape[0], 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
+        return (problem.max_norm * rows,)
+
+
+class _ActionsTesting(_Testing[LinearActions]):
+    """A fixed decision set."""
+
+    def example(self, horizon: int | None, *, size: int = 3) -> LinearActions:
+        """So many vectors of one length in one dimension less: along the axes, and one between them."""
+        axes = np.eye(size - 1)
+        between = np.full((1, size - 1), 1.0 / math.sqrt(size - 1))
+        rows = _rows(_NORM * np.concatenate([axes, between]))
+        return LinearActions(rows, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
+
+    def extreme_people(self, problem: LinearActions) -> tuple[tuple[None, float], ...]:
+        """Both ends first, then the inside, far beyond both ends, and no reward at all."""
+        beyond = (-1e9, 1e300, math.inf, -math.inf, problem.missing)
+        inside = (-0.5 * problem.max_reward, 0.0, 0.5 * problem.max_reward)
+        ends = (-problem.max_reward, problem.max_reward)
+        return tuple((None, reward) for reward in (*ends, *inside, *beyond))
+
+
+LinearProblem.testing = LinearContexts.testing = _ContextsTesting()
+LinearActions.testing = _ActionsTesting()

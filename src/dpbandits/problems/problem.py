@@ -3,14 +3,12 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, ClassVar
 
 from dpbandits import checks
+from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems.testing import ProblemTesting
 from dpbandits.recipes import Recipe
-
-_INSIDE = 24  # people drawn at random for an audit
 
 
 class UnusableContext(Exception):
@@ -32,9 +30,8 @@ class Problem(Recipe):
 
     abstract: ClassVar[bool] = True
     # Whose decisions a trusted learner can protect: all, or those for everyone else.
-    trust: ClassVar[str] = "central"
-    # How long the conformance suite's replays are; their cost grows with the square.
-    replay_rounds: ClassVar[int] = 48
+    trust: ClassVar[Trust] = Trust.CENTRAL
+    testing: ClassVar[ProblemTesting[Any]]
     horizon: int | None = field(default=None, kw_only=True)
     rounds_per_person: int | None = field(default=None, kw_only=True)
 
@@ -45,11 +42,6 @@ class Problem(Recipe):
         if self.rounds_per_person is not None:
             most = checks.MOST_ROUNDS_PER_PERSON
             checks.integer(least=1, limit=most, rounds_per_person=self.rounds_per_person)
-
-    @classmethod
-    @abstractmethod
-    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """A small problem of this kind, for the conformance suite."""
 
     @abstractmethod
     def context(self, *offered: Any) -> Any:
@@ -82,27 +74,6 @@ class Problem(Recipe):
     @abstractmethod
     def reward(self, value: Any) -> Any:
         """A reward, checked; the policy's `observe` brings it into the declared range."""
-
-    @abstractmethod
-    def extreme_people(self) -> tuple[tuple[Any, Any], ...]:
-        """(context, reward) pairs for audits: first two opposite ends of what is declared, then others
-        inside and beyond it.
-        """
-
-    def people_inside(self, chance: np.random.Generator) -> tuple[tuple[Any, Any], ...]:
-        """The same for people within what is declared, at random: no leak may hide between the ends."""
-        parts = [0, _INSIDE - 1, *chance.permutation(np.arange(1, _INSIDE - 1))]
-        shares = (parts + chance.random(_INSIDE)) / _INSIDE  # one in each part, opposite ones first
-        rewards = [self._reward_inside(float(share), chance) for share in shares]
-        return tuple((self._context_inside(chance), reward) for reward in rewards)
-
-    @abstractmethod
-    def _reward_inside(self, share: float, chance: np.random.Generator) -> Any:
-        """A reward at this share of the range, as verbs are given it."""
-
-    def _context_inside(self, chance: np.random.Generator) -> Any:
-        """A context as verbs are given it."""
-        return None
 
     @property
     def missing(self) -> Any:

@@ -30,6 +30,7 @@ from dpbandits.errors import (
     SaveFileError,
 )
 from dpbandits.policies import Learner, LocalPolicy, Policy, load
+from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import limit_of
 from dpbandits.recipes import Recipe
@@ -102,15 +103,15 @@ def check_budgets(policy: Policy, world: Environment) -> None:
 
 def check_three_ways(policy: Policy, world: Environment) -> None:
     """Plain Python, compiled verb by verb, and the simulation loop agree to the last bit."""
-    for one in {policy, policy.small()}:
+    for one in {policy, short_form(policy)}:
         _agree_three_ways(one, world)
 
 
 def _agree_three_ways(policy: Policy, world: Environment) -> None:
     problem, seed = world.problem(ROUNDS), run_seed(3, 0)
-    plain = drive(policy.rehearse(problem, seed=seed), world, seed, ROUNDS)
-    again = drive(policy.rehearse(problem, seed=seed), world, seed, ROUNDS)
-    compiled = drive(policy.rehearse(problem, seed=seed, compiled=True), world, seed, ROUNDS)
+    plain = drive(rehearse(policy, problem, seed=seed), world, seed, ROUNDS)
+    again = drive(rehearse(policy, problem, seed=seed), world, seed, ROUNDS)
+    compiled = drive(rehearse(policy, problem, seed=seed, compiled=True), world, seed, ROUNDS)
     require(plain.actions == again.actions, policy, "the same streams must give the same decisions")
     require(plain == compiled, policy, "plain and compiled runs must agree to the last bit")
     for chunk in (1, 7, ROUNDS):
@@ -121,14 +122,14 @@ def _agree_three_ways(policy: Policy, world: Environment) -> None:
 def check_in_flight(policy: Policy, world: Environment) -> None:
     """With several rounds open, the three ways agree too, and the order of arrival changes nothing."""
     problem, seed = world.problem(ROUNDS), run_seed(9, 0)
-    for one, places in ((policy, 50), (policy.small(), 7)):
-        learner = one.rehearse(problem, seed=seed, in_flight=places)
+    for one, places in ((policy, 50), (short_form(policy), 7)):
+        learner = rehearse(one, problem, seed=seed, in_flight=places)
         plain = drive(learner, world, seed, ROUNDS)
         for arrivals in map(np.random.default_rng, range(2)):
-            learner = one.rehearse(problem, seed=seed, in_flight=places)
+            learner = rehearse(one, problem, seed=seed, in_flight=places)
             other = drive(learner, world, seed, ROUNDS, arrivals=arrivals)
             require(other == plain, policy, f"the order of arrival ({places} open) must change nothing")
-        learner = one.rehearse(problem, seed=seed, in_flight=places, compiled=True)
+        learner = rehearse(one, problem, seed=seed, in_flight=places, compiled=True)
         compiled = drive(learner, world, seed, ROUNDS)
         require(plain == compiled, policy, f"plain and compiled runs ({places} open) must agree")
         for chunk in (13, ROUNDS):
@@ -138,7 +139,7 @@ def check_in_flight(policy: Policy, world: Environment) -> None:
 
 def check_rounds(policy: Policy, world: Environment) -> None:
     """A round is opened once, answered once, for its own action; errors change nothing."""
-    learner = policy.rehearse(world.problem(ROUNDS), seed=1)
+    learner = rehearse(policy, world.problem(ROUNDS), seed=1)
     offered = _offers(world)
     require(refuses(RoundError, learner.skip) is not None, policy, "skip before select is refused")
     early = refuses(RoundError, lambda: learner.update(0, 1.0))
@@ -165,8 +166,10 @@ def check_rounds(policy: Policy, world: Environment) -> None:
 def check_rewards(policy: Policy, world: Environment) -> None:
     """Rewards beyond the declared range act like the end of the range."""
     problem, offered = world.problem(200), _offers(world)
-    inside, beyond = (policy.rehearse(problem, seed=2) for _ in range(2))
-    low, high = sorted(float(np.max(bare(reward))) for _, reward in problem.extreme_people()[:2])
+    inside, beyond = (rehearse(policy, problem, seed=2) for _ in range(2))
+    low, high = sorted(
+        float(np.max(bare(reward))) for _, reward in problem.testing.extreme_people(problem)[:2]
+    )
     for index in range(200):
         end, outwards = (low, -1e9) if index % 3 == 0 else (high, 1e9)
         for learner, reward in ((inside, end), (beyond, end + outwards)):
@@ -182,7 +185,7 @@ def check_noise_off(policy: Policy, world: Environment) -> None:
     seed, problem = run_seed(4, 0), world.problem(ROUNDS)
 
     def actions(other: Policy) -> list[Any]:
-        return drive(other.rehearse(problem, seed=seed), world, seed, ROUNDS).actions
+        return drive(rehearse(other, problem, seed=seed), world, seed, ROUNDS).actions
 
     open_actions = actions(policy)
     # Schedules may depend on the kind of budget; without one, they are those of the first accepted.
@@ -198,16 +201,16 @@ def check_horizon(policy: Policy, world: Environment) -> None:
     """The horizon is asked for where it is needed, kept where it is stated, ignored otherwise."""
     private = not isinstance(policy.privacy, NonPrivate)
     if policy.needs_horizon and private:
-        said = refuses(InvalidInput, lambda: policy.rehearse(world.problem(None)))
+        said = refuses(InvalidInput, lambda: rehearse(policy, world.problem(None)))
         require(said is not None and "horizon" in said, policy, "a missing horizon is asked for")
     else:
         seed = run_seed(5, 0)
         runs = [
-            drive(policy.rehearse(world.problem(horizon), seed=seed), world, seed, 100).actions
+            drive(rehearse(policy, world.problem(horizon), seed=seed), world, seed, 100).actions
             for horizon in (100, 5000, None)
         ]
         require(runs[0] == runs[1] == runs[2], policy, "the horizon must not change decisions")
-    learner = policy.rehearse(world.problem(40), seed=1)
+    learner = rehearse(policy, world.problem(40), seed=1)
     if learner.guarantee.is_private and learner.guarantee.horizon is not None:
         for _ in range(40):
             learner.decide(*_offers(world))
@@ -225,9 +228,9 @@ def check_save(policy: Policy, world: Environment) -> None:
 
 def _continues(policy: Policy, world: Environment, places: int) -> None:
     problem, seed = world.problem(ROUNDS), run_seed(6, 0)
-    whole = policy.rehearse(problem, seed=seed, in_flight=places)
+    whole = rehearse(policy, problem, seed=seed, in_flight=places)
     drive(whole, world, seed, ROUNDS)
-    learner = policy.rehearse(problem, seed=seed, in_flight=places)
+    learner = rehearse(policy, problem, seed=seed, in_flight=places)
     chance, state = Streams.of(seed).chance, world.world()
     drive(learner, world, chance, ROUNDS // 2, state)
     with tempfile.TemporaryDirectory() as folder:
@@ -246,7 +249,7 @@ def _continues(policy: Policy, world: Environment, places: int) -> None:
 
 def check_memory(policy: Policy, world: Environment) -> None:
     """The state does not grow with the number of rounds."""
-    learner = policy.rehearse(world.problem(ROUNDS), seed=1)
+    learner = rehearse(policy, world.problem(ROUNDS), seed=1)
     before = state_size(learner)
     drive(learner, world, run_seed(1, 0), ROUNDS)
     require(state_size(learner) <= before, policy, "memory must not grow with the rounds")
@@ -254,8 +257,8 @@ def check_memory(policy: Policy, world: Environment) -> None:
 
 def check_released(policy: Policy, world: Environment) -> None:
     """What may be read is made of public values alone, and equal on neighbouring streams."""
-    small, seed = policy.small(), run_seed(10, 0)
-    learner = small.rehearse(world.problem(ROUNDS), seed=seed)
+    small, seed = short_form(policy), run_seed(10, 0)
+    learner = rehearse(small, world.problem(ROUNDS), seed=seed)
     if learner.released() is None:
         return
     drive(learner, world, seed, ROUNDS)
@@ -266,10 +269,10 @@ def check_released(policy: Policy, world: Environment) -> None:
             value[...] = 3
     require(_record(learner) == told, policy, "the record must not depend on the secret")
     kind = type(world.problem(ROUNDS))
-    problem = kind.example(kind.replay_rounds)
+    problem = kind.testing.example(kind.testing.replay_rounds)
     options: dict[str, Any] = {"in_flight": 7, "machine": ReadRounds}
     if small.guarantee(problem).is_private:
-        found = replay(small, problem, rounds=kind.replay_rounds, thorough=False, **options)
+        found = replay(small, problem, rounds=kind.testing.replay_rounds, thorough=False, **options)
         require(found.private, policy, f"with its record: {found}")
 
 
@@ -304,34 +307,36 @@ def check_beats_uniform(policy: Policy, world: Environment) -> None:
 def check_replay(policy: Policy, world: Environment) -> None:
     """The replay finds the guarantee kept, by a test that reaches it."""
     kind = type(world.problem(ROUNDS))
-    example, rounds = kind.example, kind.replay_rounds
+    example, rounds = kind.testing.example, kind.testing.replay_rounds
     problem = example(rounds)
     if policy.guarantee(problem).is_private:
-        found = replay(policy.small(), problem, rounds=rounds)
+        found = replay(short_form(policy), problem, rounds=rounds)
         require(found.passed, policy, str(found))
         # And as it is, on a longer stream and a larger problem: private, if not at its worst there.
         long = replay(policy, example(6 * rounds, size=6), thorough=False)
         require(long.private, policy, str(long))
         # Past a horizon that was declared, where the guarantee is said not to end there; for people in
         # between the ends.
-        past = replay(policy.small(), example(rounds // 4), rounds=rounds, thorough=False, inside=True)
+        past = replay(
+            short_form(policy), example(rounds // 4), rounds=rounds, thorough=False, inside=True
+        )
         require(past.private, policy, str(past))
 
 
 def check_replay_in_flight(policy: Policy, world: Environment) -> None:
     """The guarantee holds with several rounds open, by count and by a clock, and after save and load."""
     kind = type(world.problem(ROUNDS))
-    if not policy.guarantee(kind.example(100)).is_private:
+    if not policy.guarantee(kind.testing.example(100)).is_private:
         return
     for places, patience in ((7, None), (50, None), (50, 4.0)):
-        length = kind.replay_rounds + (places if patience is None else 10)
-        problem = kind.example(length)
+        length = kind.testing.replay_rounds + (places if patience is None else 10)
+        problem = kind.testing.example(length)
         options: dict[str, Any] = {"in_flight": places, "patience": patience}
         if places == 7:
             options["exact"] = not policy.refuses_exact_noise(problem)
             if not type(policy).abstract:
                 options["reload"] = length // 2
-        found = replay(policy.small(), problem, rounds=length, thorough=False, **options)
+        found = replay(short_form(policy), problem, rounds=length, thorough=False, **options)
         require(found.private, policy, f"{places} open, patience {patience}: {found}")
 
 
@@ -340,12 +345,15 @@ def check_local(policy: Policy, world: Environment) -> None:
     if not isinstance(policy, LocalPolicy):
         return
     problem, seed = world.problem(ROUNDS), run_seed(8, 0)
-    joined = drive(policy.rehearse(problem, seed=seed), world, seed, ROUNDS)
+    joined = drive(rehearse(policy, problem, seed=seed), world, seed, ROUNDS)
     apart = drive_apart(policy, world, seed, ROUNDS)
     require(apart == joined.actions, policy, "server and people apart must decide like the rehearsal")
     guarantee = policy.guarantee(problem)
     if guarantee.is_private:
-        cost, limit = report_cost(policy, policy.problem_kind.example(48)), limit_of(guarantee.budget)
+        cost, limit = (
+            report_cost(policy, policy.problem_kind.testing.example(48)),
+            limit_of(guarantee.budget),
+        )
         shown = f"a message costs {cost:.6g} of {limit:.6g} on some broadcast"
         require(cost <= limit * (1.0 + 1e-9), policy, shown)
 

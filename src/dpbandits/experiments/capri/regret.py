@@ -18,6 +18,7 @@ from dpbandits.experiments.capri.setting import (
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import KernelUCB
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 
@@ -50,7 +51,7 @@ class CapriRegret(Figure):
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """Every kernel and function."""
         policies: dict[str, Policy] = {"not private": KernelUCB(), "printed": printed(1.0)}
-        for trust in ("joint", "local"):
+        for trust in (Trust.JOINT, Trust.LOCAL):
             for epsilon in self._EPSILONS:
                 policies[f"thompson {trust} {epsilon:g}"] = thompson(epsilon, trust)
                 policies[f"capri {trust} {epsilon:g}"] = dialled(epsilon, trust)

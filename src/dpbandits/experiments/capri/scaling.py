@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpbandits.experiments.capri.setting import PAPER, dialled, functions_shown, shares, thompson, world
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import SquaredExponential
 from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
@@ -35,7 +36,7 @@ class CapriScaling(Figure):
     _LINES: ClassVar[dict[str, Callable[[float], Policy]]] = {
         "CAPRI, joint": dialled,
         "Thompson, joint": thompson,
-        "Thompson, local": partial(thompson, trust="local"),
+        "Thompson, local": partial(thompson, trust=Trust.LOCAL),
     }
     _EPSILONS: ClassVar = (0.1, 0.3, 1.0, 3.0, 10.0)
     _LENGTHS: ClassVar = (1.0, 0.6, 0.4, 0.25, 0.15)

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.policies import Policy
-from dpbandits.policies.kernel import Capri, KernelThompson
+from dpbandits.policies.kernel import Capri, KernelThompson, LocalCapri, LocalKernelThompson
 from dpbandits.privacy.budgets import ApproxDP
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import Kernel, Matern, SquaredExponential
 from dpbandits.recommend import recommend
 from dpbandits.simulation import Trace
@@ -21,6 +22,7 @@ KERNELS: dict[str, Kernel] = {
     "Matérn 1.5": Matern(0.2, 1.5),
 }
 DELTA = 1e-5
+_CAPRI = {Trust.JOINT: Capri, Trust.LOCAL: LocalCapri}
 
 
 def world(kernel: Kernel, function: int, **options: Any) -> KernelWorld:
@@ -29,28 +31,21 @@ def world(kernel: Kernel, function: int, **options: Any) -> KernelWorld:
     return KernelWorld(kernel, grid, grid, seed=function, **options)
 
 
-def dialled(epsilon: float, trust: str = "joint") -> Policy:
+def dialled(epsilon: float, trust: Trust = Trust.JOINT) -> Policy:
     """`Capri` with the dial that `recommend` sets."""
     problem = KernelWorld.standard().problem(None)
-    width = recommend(problem, ApproxDP(epsilon, DELTA), kind=Capri).policy.width  # type: ignore[attr-defined]
-    return Capri(privacy=ApproxDP(epsilon, DELTA), trust=trust, width=width)
+    return recommend(problem, ApproxDP(epsilon, DELTA), trust=trust, kind=_CAPRI[trust]).policy
 
 
-def thompson(epsilon: float, trust: str = "joint") -> Policy:
+def thompson(epsilon: float, trust: Trust = Trust.JOINT) -> Policy:
     """The recommended policy."""
-    return KernelThompson(privacy=ApproxDP(epsilon, DELTA), trust=trust)
+    kind = LocalKernelThompson if trust is Trust.LOCAL else KernelThompson
+    return kind(privacy=ApproxDP(epsilon, DELTA))
 
 
-def printed(epsilon: float, trust: str = "joint") -> Policy:
+def printed(epsilon: float, trust: Trust = Trust.JOINT) -> Policy:
     """`Capri` as printed: noise, copies and confidence."""
-    return Capri(
-        privacy=ApproxDP(epsilon, DELTA),
-        trust=trust,
-        confidence="paper",
-        calibration="paper",
-        design="copies",
-        tau=1.0,
-    )
+    return _CAPRI[trust](privacy=ApproxDP(epsilon, DELTA), calibration="paper", tau=1.0)
 
 
 def shares(traces: Mapping[str, Trace], prefix: str, policy: str) -> NDArray[np.float64]:

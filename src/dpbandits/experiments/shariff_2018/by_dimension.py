@@ -36,7 +36,7 @@ class _ByDimension(Figure):
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """One for each dimension and noise. The learner knows that σ = S = 1 either way; α = 1/n."""
-        policy = LinUCB(alpha=1.0 / self._ROUNDS[scale], noise_level=1.0, parameter_norm=1.0)
+        policy = LinUCB(failure=1.0 / self._ROUNDS[scale], noise_level=1.0, parameter_norm=1.0)
         return {
             f"{rewards}-{dim}": Simulation(
                 policies={"LinUCB": policy},

@@ -49,7 +49,7 @@ class RegretOverTime(Figure):
             ),
             "Wishart": TreeLinUCB(privacy=PRIVACY, noise="wishart", calibration="paper"),
             "Gaussian": TreeLinUCB(privacy=PRIVACY, calibration="paper"),
-            "NonPrivate": LinUCB(alpha=1.0 / rounds),
+            "NonPrivate": LinUCB(failure=1.0 / rounds),
         }
         return {
             f"gap-{gap:g}": Simulation(

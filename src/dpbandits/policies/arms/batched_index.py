@@ -55,7 +55,7 @@ class Indexed(NamedTuple):
     mean: NDArray[np.float64]  # x_i, in [0, 1] only up to noise
     score: NDArray[np.float64]  # the index; the largest is played
     forgets: bool  # the mean is that of the last batch alone
-    ratio: float  # the ratio of one batch end to the one before
+    growth: float  # a batch is so many times as long as all before it
     epsilon: float
     alpha: float
 
@@ -102,7 +102,7 @@ def _close(public: Indexed, secret: Buffers, noise: Noise) -> None:
     while any_full(public):
         arm, size = close_batch(public.turns)
         plays = public.turns.plays[arm]
-        open_batch(public.turns, arm, _next_length(public.ratio, plays))
+        open_batch(public.turns, arm, _next_length(public.growth, plays))
         release_batch(public.batches, secret, arm, noise)
         if public.forgets:
             public.size[arm] = size
@@ -113,19 +113,19 @@ def _close(public: Indexed, secret: Buffers, noise: Noise) -> None:
 
 
 @register_jitable(forceinline=True)
-def _next_length(ratio: float, plays: int) -> int:
+def _next_length(growth: float, plays: int) -> int:
     # 1.1·10 is 11 and a little more in floating point.
-    return max(1, math.ceil(ratio * plays - 1e-9) - plays)
+    return max(1, math.ceil((1.0 + growth) * plays - 1e-9) - plays)
 
 
 @register_jitable
 def _choose(public: Indexed, explore: Chance) -> int:
-    """An arm to be played until its decisions have grown from N to ⌈ratio·N⌉."""
+    """An arm to be played until its decisions have grown from N to ⌈(1 + growth)·N⌉."""
     for arm in range(public.score.size):
         public.score[arm] = -math.inf
     public.restate()
     arm = largest(public.score, explore)
-    return begin_episode(public, arm, _next_length(public.ratio, decisions(public, arm)))
+    return begin_episode(public, arm, _next_length(public.growth, decisions(public, arm)))
 
 
 @register_jitable(forceinline=True)
@@ -163,7 +163,7 @@ class BatchedIndex(OncePerBatch):
     state: ClassVar[type[Indexed]]
     forgets: ClassVar[bool]
 
-    def _begin(self, problem: Arms, first_batch: int, ratio: float, alpha: float) -> tuple[Any, Any]:
+    def _begin(self, problem: Arms, first_batch: int, growth: float, alpha: float) -> tuple[Any, Any]:
         arms, epsilon = problem.slots, laplace_epsilon(self.privacy)
         # By kind, not by size: a budget too large for an ε must not pass for none.
         budget: Budget = self.privacy if isinstance(self.privacy, NonPrivate) else PureDP(epsilon)
@@ -176,7 +176,7 @@ class BatchedIndex(OncePerBatch):
             mean=np.zeros(arms),
             score=np.zeros(arms),
             forgets=self.forgets,
-            ratio=ratio,
+            growth=growth,
             epsilon=epsilon,
             alpha=alpha,
         )
@@ -210,24 +210,24 @@ class ForgetfulIndex(BatchedIndex):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet; the batches of an arm are 1, 1, 2, 4, 8 and so on."""
-        return self._begin(problem, 1, 2.0, self.alpha)
+        return self._begin(problem, 1, 1.0, self.alpha)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeIndex(BatchedIndex):
-    """Batches that grow by a ratio, all of which count (Azize et al. 2025)."""
+    """Batches that grow with what came before, all of which count (Azize et al. 2025)."""
 
     abstract: ClassVar[bool] = True
     forgets: ClassVar[bool] = False
 
     first_batch: int = 1
-    ratio: float = 2.0
+    growth: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.integer(least=1, first_batch=self.first_batch)
-        checks.growth(above=1.0, ratio=self.ratio)
+        checks.growth(growth=self.growth)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet; the level is ln t as it is."""
-        return self._begin(problem, self.first_batch, self.ratio, 1.0)
+        return self._begin(problem, self.first_batch, self.growth, 1.0)

@@ -13,8 +13,8 @@ from dpbandits.engine.state import COUNT, MOST, Limits
 from dpbandits.policies.arms.protection import no_guarantee
 from dpbandits.policies.arms.sampling import beta_sample
 from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
-from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_sums
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -82,7 +82,7 @@ def _count(public: Public, arm: int, explore: Chance) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BetaThompson(Policy):
+class BetaThompson(TrustedPolicy):
     r"""Draw every arm's mean from its Beta posterior and play the largest.
 
     **Definition.** θ_i ~ Beta(1 + S_i, 1 + F_i) with S_i successes and F_i failures of arm i; round t

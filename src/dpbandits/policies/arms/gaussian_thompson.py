@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, NOT_NEGATIVE, Limits, exactly
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -165,7 +165,7 @@ def draws_spent(public: Public) -> Budget | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianThompson(Policy):
+class GaussianThompson(TrustedPolicy):
     r"""Draw θ_i ~ N(μ̂_i, 1/(n_i+1)) for every arm, play the largest. Private as it is, but weakly.
 
     **Definition.** With n_i the closed rounds of arm i so far and S_i its rewards' sum (a missing reward

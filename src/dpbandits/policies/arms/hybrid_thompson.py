@@ -20,8 +20,8 @@ from dpbandits.policies.arms.tally import (
     start_tally,
     take_due,
 )
-from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_tree
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -82,7 +82,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HybridThompson(Policy):
+class HybridThompson(TrustedPolicy):
     r"""Beta Thompson sampling on noisy running sums, shifted up by what the noise may hide.
 
     **Definition.** Every arm's rewards go through the hybrid mechanism: trees of 1, 2, 4, … leaves whose

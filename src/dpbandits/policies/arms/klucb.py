@@ -24,8 +24,8 @@ from dpbandits.policies.arms.tally import (
     start_tally,
     take_due,
 )
-from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -122,7 +122,7 @@ def _index(public: Public, arm: int, level: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLUCB(Policy):
+class KLUCB(TrustedPolicy):
     r"""Play the arm whose mean could be highest, judged by the Bernoulli divergence. Not private.
 
     **Definition.** Every arm once; then, in round t, with n_i the decisions for arm i and x_i the mean

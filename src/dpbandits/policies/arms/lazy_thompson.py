@@ -31,6 +31,7 @@ from dpbandits.policies.arms.schedules import default_schedule, next_length
 from dpbandits.policies.arms.tally import any_due
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
@@ -125,6 +126,7 @@ class LazyThompson(OncePerBatch):
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
+    testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
     first_batch: int | None = None
     growth: float | None = None
@@ -157,10 +159,6 @@ class LazyThompson(OncePerBatch):
             unit_variance=self.unit_variance,
         )
         return public, buffers
-
-    def small(self) -> "LazyThompson":
-        """Batches of two and blocks of three."""
-        return replace(self, first_batch=2, growth=0.25, block=3)
 
     def suited_to_returning(self) -> "LazyThompson":
         """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""

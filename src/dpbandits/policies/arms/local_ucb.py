@@ -172,7 +172,7 @@ class LocalUCB(LocalPolicy):
             return NORMAL, 1.0, gaussian_scale(1.0, self.privacy)
         return LAPLACE, 1.0, laplace_scale(1.0, self.privacy)
 
-    def message(self, problem: Arms, content: Any) -> tuple[int, float]:
+    def parse_message(self, problem: Arms, content: Any) -> tuple[int, float]:
         """An arm of the problem, and an answer that its noise can give."""
         if not (isinstance(content, list) and len(content) == 2):
             raise InvalidInput("expected the content of a message to be an arm and an answer")

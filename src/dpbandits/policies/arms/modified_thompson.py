@@ -16,13 +16,14 @@ from dpbandits.policies.arms.gaussian_thompson import (
     draws_spent,
 )
 from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ROUNDING, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModifiedThompson(Policy):
+class ModifiedThompson(TrustedPolicy):
     r"""Play every arm b times, then draw θ_i ~ N(μ̂_i, c/(n_i+1)) and play the largest.
 
     **Definition.** As `GaussianThompson`, with b `prepulls` of each arm first (arm by arm, nothing is

@@ -40,6 +40,7 @@ from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.schedules import default_schedule, next_length
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
@@ -205,6 +206,7 @@ class NoiseAwareIMED(OncePerBatch):
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
     paper: ClassVar[str] = "dpbandits, after Honda & Takemura 2015"
+    testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
     first_batch: int | None = None
     growth: float | None = None
@@ -249,10 +251,6 @@ class NoiseAwareIMED(OncePerBatch):
             grace=grace,
         )
         return public, buffers
-
-    def small(self) -> "NoiseAwareIMED":
-        """Batches of two and blocks of three."""
-        return replace(self, first_batch=2, growth=0.25, block=3)
 
     def suited_to_returning(self) -> "NoiseAwareIMED":
         """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""

@@ -36,9 +36,9 @@ class PrivateIMED(CumulativeIndex):
     r"""Play the arm that the least evidence speaks against, by a divergence that knows the noise.
 
     **Definition.** Every arm has batches that end after n = `first_batch` decisions, then after
-    ⌈ratio·n⌉ (the paper's α is `ratio`, its first batch is 1). At each end the batch's sum plus
-    Laplace(1/ε) noise is added to the arm's sum; x_i is that over n_i, clipped to [0, 1]. Once every arm
-    has had its first batch, the next goes to
+    ⌈(1 + g)·n⌉ with g = `growth` (the paper's α is 1 + g, its first batch is 1). At each end the batch's
+    sum plus Laplace(1/ε) noise is added to the arm's sum; x_i is that over n_i, clipped to [0, 1]. Once
+    every arm has had its first batch, the next goes to
 
         argmin_i  n_i·d_ε(x_i, max_j x_j) + ln n_i,    d_ε(x, y) = min_z ε|z − x| + kl(z, y),
 
@@ -50,10 +50,10 @@ class PrivateIMED(CumulativeIndex):
     other releases are alike, so all decisions together cost that one release (parallel composition,
     adaptively): ε-DP for any number of rounds, and μ-GDP where ε = −2 ln(2Φ(−μ/2)).
 
-    **Regret.** ratio·Σ Δ_i ln T/d_ε(x_i, x*) + o(ln T) for Bernoulli rewards: the lower bound up to the
-    ratio. For other rewards in [0, 1] it is as private and still learns. Single runs can be bad, more
-    often than those of `PrivateKLUCB`: what a first batch of 1 says under a small ε is all noise, and
-    is believed for long. `NoiseAwareIMED` is the remedy. Without privacy d_ε is kl.
+    **Regret.** (1 + g)·Σ Δ_i ln T/d_ε(x_i, x*) + o(ln T) for Bernoulli rewards: the lower bound up to
+    the factor. For other rewards in [0, 1] it is as private and still learns. Single runs can be bad,
+    more often than those of `PrivateKLUCB`: what a first batch of 1 says under a small ε is all noise,
+    and is believed for long. `NoiseAwareIMED` is the remedy. Without privacy d_ε is kl.
 
     >>> from dpbandits.privacy.budgets import PureDP
     >>> from dpbandits.problems import Arms

@@ -31,9 +31,9 @@ class PrivateKLUCB(CumulativeIndex):
     r"""Play the arm whose mean could be highest, judged by a divergence that knows the privacy noise.
 
     **Definition.** Every arm has batches that end after n = `first_batch` decisions, then after
-    ⌈ratio·n⌉ (the paper's α is `ratio`, its first batch is 1). At each end the batch's sum plus
-    Laplace(1/ε) noise is added to the arm's sum; x_i is that over n_i, clipped to [0, 1]. Once every arm
-    has had its first batch, a batch that begins in round t goes to
+    ⌈(1 + g)·n⌉ with g = `growth` (the paper's α is 1 + g, its first batch is 1). At each end the batch's
+    sum plus Laplace(1/ε) noise is added to the arm's sum; x_i is that over n_i, clipped to [0, 1]. Once
+    every arm has had its first batch, a batch that begins in round t goes to
 
         argmax_i  max{q : d_ε(x_i, q) ≤ ln t/n_i},    d_ε(x, y) = min_z ε|z − x| + kl(z, y),
 
@@ -45,8 +45,8 @@ class PrivateKLUCB(CumulativeIndex):
     other releases are alike, so all decisions together cost that one release (parallel composition,
     adaptively): ε-DP for any number of rounds, and μ-GDP where ε = −2 ln(2Φ(−μ/2)).
 
-    **Regret.** ratio·Σ Δ_i ln T/d_ε(x_i, x*) + o(ln T) for Bernoulli rewards: the lower bound up to the
-    ratio. For other rewards in [0, 1] it is as private and still learns. Single runs can be bad: a
+    **Regret.** (1 + g)·Σ Δ_i ln T/d_ε(x_i, x*) + o(ln T) for Bernoulli rewards: the lower bound up to
+    the factor. For other rewards in [0, 1] it is as private and still learns. Single runs can be bad: a
     first batch of 1 under a small ε is all noise. Without privacy d_ε is kl.
 
     >>> from dpbandits.privacy.budgets import PureDP

@@ -1,7 +1,7 @@
 r"""Successive elimination on fresh noisy means (Sajed & Sheffet 2019, DP-SE)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.schedules import whole_length
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
@@ -167,6 +168,7 @@ class SuccessiveElimination(OncePerBatch):
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
     paper: ClassVar[str] = "Sajed & Sheffet 2019, DP-SE"
+    testing: ClassVar = PolicyTesting(epoch_scale=0.001)
     needs_horizon: ClassVar[bool] = True
 
     epoch_scale: float = 1.0
@@ -199,10 +201,6 @@ class SuccessiveElimination(OncePerBatch):
         )
         _open_epoch(public)
         return public, buffers
-
-    def small(self) -> "SuccessiveElimination":
-        """A first epoch of two or three pulls."""
-        return replace(self, epoch_scale=0.001)
 
     def released(self, problem: Arms, public: Public) -> Reading:
         """The means of each arm's last epoch; those that were dropped are out of play."""

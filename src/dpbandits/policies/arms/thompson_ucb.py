@@ -12,7 +12,7 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, MOST, Limits, exactly
 from dpbandits.policies.arms.protection import arms_guarantee
 from dpbandits.policies.arms.tally import fewest
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -112,7 +112,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThompsonUCB(Policy):
+class ThompsonUCB(TrustedPolicy):
     r"""Thompson sampling with at most φ draws from each posterior; then their maximum is used again.
 
     **Definition.** The epochs of an arm have 1, 2, 4, … decisions, and only the last full one counts:

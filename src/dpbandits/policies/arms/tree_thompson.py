@@ -2,7 +2,7 @@ r"""Thompson sampling on sums released by a binary tree (Mishra & Thakurta 2015,
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,8 +19,9 @@ from dpbandits.policies.arms.schedules import whole_length
 from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.arms.tally import Due, any_due, make_due, not_due, nothing_due, take_due
 from dpbandits.policies.arms.tree_ucb import released_reward
-from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_last_batches, of_tree
+from dpbandits.policies.testing import PolicyTesting
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -143,8 +144,21 @@ def _end_phase(public: Public, secret: Secret, noise: Noise) -> None:
     public.clock[TURN] = -1
 
 
+@functools.lru_cache  # a root has to be found for (ε, δ)
+def _size(privacy: Budget) -> float:
+    """ε, or μ under Gaussian budgets; 1 without any."""
+    if isinstance(privacy, NonPrivate):
+        return 1.0
+    return privacy.epsilon if isinstance(privacy, PureDP) else privacy.to_gaussian().mu
+
+
+def _few_decisions(policy: "TreeThompson") -> float:
+    """A `constant` that makes phases short, whatever the budget."""
+    return 0.006 * _size(policy.privacy)
+
+
 @dataclass(frozen=True, kw_only=True)
-class TreeThompson(Policy):
+class TreeThompson(TrustedPolicy):
     r"""Estimate the gap, pull every arm until the trees' noise is small against it, then sample.
 
     **Definition.** Three phases; in the first two the arms are played in turn.
@@ -163,16 +177,16 @@ class TreeThompson(Policy):
     **Guarantee.** Neighbours replace one reward. It is either in one batch of phase 1, released once, or
     in one leaf of one tree, and so in at most L = bit_length(leaves) nodes, each released once with
     scale L/ε₀ or √L/μ₀. Phases end by released values and counts of decisions. So ε₀ = ε does for both
-    (split="tight"), for any number of rounds: full trees are followed by fresh ones
-    (`sums/binary_tree.py`). split="paper" is ε₀ = ε/(2k) (μ/√(2k)) for both as printed, which gives the
-    stronger ε/(2k)-DP, and that is what is reported. With the tight split k in m is ½, since the noise
-    of μ̂ is as much smaller; Γ is as printed.
+    (calibration="exact"), for any number of rounds: full trees are followed by fresh ones
+    (`sums/binary_tree.py`). calibration="paper" is ε₀ = ε/(2k) (μ/√(2k)) for both as printed, which
+    gives the stronger ε/(2k)-DP, and that is what is reported. With the exact calibration k in m is ½,
+    since the noise of μ̂ is as much smaller; Γ is as printed.
 
     **Regret.** Polylogarithmic in T in the paper, for ε < 1; above that m stays at its value for ε = 1,
     or the sampling error of μ̂ would be too large. The constants leave uniform play below about
     T = 10⁹. With gap_phase=False there is no bound, and a short burn-in loses the best arm in some runs.
 
-    >>> policy = TreeThompson(privacy=PureDP(1.0), split="paper")
+    >>> policy = TreeThompson(privacy=PureDP(1.0), calibration="paper")
     >>> policy.gap_batch(Arms(5, horizon=100_000)), policy.first_sample(Arms(5, horizon=100_000)) > 10**7
     (15946, True)
     """
@@ -180,17 +194,18 @@ class TreeThompson(Policy):
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 2"
+    testing: ClassVar = PolicyTesting(constant=_few_decisions)
     needs_horizon: ClassVar[bool] = True
 
     gap_phase: bool = True
     burn_in: int | None = None
-    split: str = "tight"
+    calibration: str = "exact"
     constant: float = 192.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of((True, False), gap_phase=self.gap_phase)
-        checks.one_of(("tight", "paper"), split=self.split)
+        checks.one_of(("exact", "paper"), calibration=self.calibration)
         checks.scale(constant=self.constant)
         if self.burn_in is not None:
             checks.integer(least=0, burn_in=self.burn_in)
@@ -199,7 +214,9 @@ class TreeThompson(Policy):
 
     def per_release(self, problem: Arms) -> Budget:
         """What the gap phase and each tree may spend."""
-        return self.privacy if self.split == "tight" else split_budget(self.privacy, 2 * problem.arms)
+        return (
+            self.privacy if self.calibration == "exact" else split_budget(self.privacy, 2 * problem.arms)
+        )
 
     def pulls_unit(self, problem: Arms) -> float:
         """Γ; 0 without noise."""
@@ -214,7 +231,7 @@ class TreeThompson(Policy):
     def _batch_unit(self, problem: Arms) -> float:
         if not self.gap_phase or problem.horizon is None or self.pulls_unit(problem) < 1.0:
             return 0.0
-        parts = 1 if self.split == "tight" else 2 * problem.arms
+        parts = 1 if self.calibration == "exact" else 2 * problem.arms
         return self.constant * parts / 2.0 * math.log2(problem.horizon) / min(_size(self.privacy), 1.0)
 
     def pulls(self, problem: Arms) -> int:
@@ -264,11 +281,6 @@ class TreeThompson(Policy):
         )
         return public, Secret(batches=buffers, leaves=leaves)
 
-    def small(self) -> "TreeThompson":
-        """Phases of a few decisions, whatever the budget."""
-        size = 1.0 if isinstance(self.privacy, NonPrivate) else _size(self.privacy)
-        return replace(self, constant=0.006 * size)
-
     def released(self, problem: Arms, public: Public) -> Reading:
         """The arms' means; until there are trees, those of the last batch of the gap phase."""
         if public.clock[PHASE] != THOMPSON:
@@ -282,7 +294,7 @@ class TreeThompson(Policy):
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one release of the gap phase or of one tree, for any number of rounds."""
         self.check(problem)
-        tight = self.split == "tight"
+        tight = self.calibration == "exact"
         return arms_guarantee(
             self.privacy if tight else self.per_release(problem).within(self.privacy),
             problem,
@@ -292,9 +304,3 @@ class TreeThompson(Policy):
     def plays_uniform_below(self, problem: Arms) -> int:
         """Until Thompson sampling begins, the arms are played in turn."""
         return self.first_sample(problem)
-
-
-@functools.lru_cache  # a root has to be found for (ε, δ)
-def _size(privacy: Budget) -> float:
-    """ε, or μ under Gaussian budgets."""
-    return privacy.epsilon if isinstance(privacy, PureDP) else privacy.to_gaussian().mu

@@ -1,7 +1,7 @@
 r"""UCB on sums released by a binary tree (Mishra & Thakurta 2015, Algorithm 1)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from dpbandits.policies.arms.tally import (
 )
 from dpbandits.policies.released import Reading, of_tree
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -138,15 +139,15 @@ class TreeUCB(OncePerBatch):
     node is released once, with Laplace(L/ε₀) or N(0, L/μ₀²), and decisions are functions of released
     nodes and counts of decisions: ε₀-DP or μ₀-GDP by adaptive composition, beyond T too, since full
     trees are followed by fresh ones (`sums/binary_tree.py`); T only tunes. The other arms' trees do not
-    hold the reward, so ε₀ = ε does (split="tight"). split="paper" is ε₀ = ε/k (μ/√k) as printed, which
-    gives the stronger ε/k-DP, and that is what is reported. (The paper's node noise, Lap(log T/ε₀), is
-    for one level too few.)
+    hold the reward, so ε₀ = ε does (calibration="exact"). calibration="paper" is ε₀ = ε/k (μ/√k) as
+    printed, which gives the stronger ε/k-DP, and that is what is reported. (The paper's node noise,
+    Lap(log T/ε₀), is for one level too few.)
 
     **Regret.** O(Σ_a ln²T ln(kT/γ)/(ε₀ Δ_a)) with probability 1 − γ (Theorem 4), with "theory"; while
     n_a(n_a+1) < Γ the bonus outweighs any reward, and arms are played in turn. With "chernoff" there is
     no bound: an arm whose noise was low early may be lost for good.
 
-    >>> policy, problem = TreeUCB(privacy=PureDP(1.0), split="paper"), Arms(5, horizon=10_000)
+    >>> policy, problem = TreeUCB(privacy=PureDP(1.0), calibration="paper"), Arms(5, horizon=10_000)
     >>> print(policy.guarantee(problem).budget, round(policy.bonus(problem)))
     0.2-DP 6508
     """
@@ -154,21 +155,22 @@ class TreeUCB(OncePerBatch):
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 1"
+    testing: ClassVar = PolicyTesting(confidence="chernoff")
     needs_horizon: ClassVar[bool] = True
 
     confidence: str = "theory"
-    split: str = "tight"
+    calibration: str = "exact"
     failure: float = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(("theory", "chernoff"), confidence=self.confidence)
-        checks.one_of(("tight", "paper"), split=self.split)
+        checks.one_of(("exact", "paper"), calibration=self.calibration)
         checks.risk(failure=self.failure)
 
     def per_tree(self, problem: Arms) -> Budget:
         """What each arm's tree may spend."""
-        return self.privacy if self.split == "tight" else split_budget(self.privacy, problem.arms)
+        return self.privacy if self.calibration == "exact" else split_budget(self.privacy, problem.arms)
 
     def bonus(self, problem: Arms) -> float:
         """Γ, or 0 where no room is left for noise."""
@@ -205,10 +207,6 @@ class TreeUCB(OncePerBatch):
         )
         return public, leaves
 
-    def small(self) -> "TreeUCB":
-        """Without Γ, so that a short replay can play one arm until its tree is full."""
-        return replace(self, confidence="chernoff")
-
     def multiplier_apart(self, problem: Arms, rounds: int) -> float:
         """That of different leaves, whichever arm's."""
         return tree_participation(tree_levels(self._leaves(problem)), rounds)
@@ -228,7 +226,7 @@ class TreeUCB(OncePerBatch):
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget of one tree, for any number of rounds."""
         self.check(problem)
-        tight = self.split == "tight"
+        tight = self.calibration == "exact"
         return arms_guarantee(
             self.privacy if tight else self.per_tree(problem).within(self.privacy), problem, horizon=True
         )

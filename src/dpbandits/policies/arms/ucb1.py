@@ -21,8 +21,8 @@ from dpbandits.policies.arms.tally import (
     start_tally,
     take_due,
 )
-from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -83,7 +83,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UCB1(Policy):
+class UCB1(TrustedPolicy):
     r"""Play the arm with the largest upper confidence bound on its mean.
 
     **Definition.** Every arm once; then, after t rounds, argmax_i x_i + √(2 ln t / n_i), with x_i the

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, Limits
 from dpbandits.policies.arms.protection import no_guarantee
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
@@ -47,7 +47,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformArms(Policy):
+class UniformArms(TrustedPolicy):
     r"""Play an arm drawn uniformly at random in every round.
 
     **Definition.** P[arm i in round t] = 1/N, independently.

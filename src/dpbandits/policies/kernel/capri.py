@@ -1,8 +1,8 @@
 r"""CAPRI: explore uniformly, estimate privately, eliminate (Pavlovic, Salgia & Zhao)."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, POSITIVE, Limits
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.kernel.confidence import Widths, first_useful_horizon
+from dpbandits.policies.kernel.confidence import Confidence, first_useful_horizon
 from dpbandits.policies.kernel.epochs import (
     Array,
     Tables,
@@ -30,9 +30,10 @@ from dpbandits.policies.kernel.projection import differences, estimate, keep, pr
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_values
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
-from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 # Epochs double: no later one would end.
@@ -64,10 +65,10 @@ class Public(NamedTuple):
     table: Array  # cumulative, uniform over the active ones
     maps: Array  # (|W|, m) u(w) / reach, of norm at most 1; 0 for pairs that are not active
     reach: Array  # (1,) max |u(w)| over the active pairs of all contexts
-    width: Array  # (contexts, actions, actions): how far an estimated difference may be off
+    margin: Array  # (contexts, actions, actions): how far an estimated difference may be off
     weights: Array  # κ
     features: Features
-    widths: Widths
+    confidence: Confidence
     scale: float  # of the noise on Σ maps·y
     copies: bool
     known: Known
@@ -91,7 +92,7 @@ class Public(NamedTuple):
 
     def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:
         """Add the reward to its pair's sum."""
-        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.widths.bound)
+        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.confidence.bound)
         self.round[0] += 1
 
     def pause(self, secret: Secret, noise: Any) -> None:
@@ -151,16 +152,16 @@ def prepare_epoch(public: Any, shares: Array, noise: Any) -> None:
         moved, z = projected(rows, drawn, counts)
     else:
         moved, z = rows, design(rows, np.where(active, shares, 0.0), length)
-    maps, back = whitened(moved, z, public.widths.tau)
+    maps, back = whitened(moved, z, public.confidence.tau)
     # Over every context, also those that never come by κ: whoever comes is protected.
     public.reach[0] = longest(maps[active])
     public.maps[...] = 0.0
     public.maps[active] = maps[active] / public.reach[0]
     spans, squares = (differences(vectors, public.active.shape[0]) for vectors in (maps, back))
     epoch, reach = int(public.epoch[0]), float(public.reach[0])
-    public.width[...] = public.widths.at(epoch, length, spans, squares, reach, public.scale)
+    public.margin[...] = public.confidence.at(epoch, length, spans, squares, reach, public.scale)
     spans, squares = (np.einsum("wm,wm->w", vectors, vectors) for vectors in (maps, back))
-    half = public.widths.half(length, spans, squares, reach, public.scale)
+    half = public.confidence.half(length, spans, squares, reach, public.scale)
     public.known.coming[...] = half.reshape(public.active.shape)
 
 
@@ -186,84 +187,29 @@ def _copy(shares: Array, length: int, noise: Any) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capri(OncePerBatch):
-    r"""Play every action that may still be the best equally often; after each epoch, drop some.
+class EliminatingPolicy(Policy):
+    """What `Capri` and its local form share: options, schedule, confidence, noise, what may be read."""
 
-    **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
-    ±B, κ are the declared weights of the contexts. Epoch r of T_r = 2^{r−1} T_1 rounds plays in context
-    c any of the active actions X_r(c), all at first. With the design Z = T_r Σ_w κ(c)/|X_r(c)|·φφᵀ,
-    LLᵀ = Z + τI and u(w) = L⁻¹φ(w), its end releases
-
-        g = Σ u(w_t) y_t + N(0, σ₀² I),    σ₀ = 2B·max|u(w)|/μ over all c and x ∈ X_r(c),
-
-    estimates μ̂(w) = ⟨u(w), g⟩ and drops x from X(c) where another of its actions is ahead by more than
-    `width`(x, x'). An epoch ends when its rounds are closed; where some are in flight, the first rounds
-    of the next were decided with more actions, and Z averages over the sets that its rounds were decided
-    with: how many with each is known beforehand. Rounds with an action that was dropped meanwhile are
-    left out of Z and g. This is the paper's estimator; `design="copies"` makes Z of R and projects on S,
-    two public random copies of the epoch's pairs, as printed, where the default uses their known
-    expectation. T_1 is `first_epoch`: 500 unless given, ⌈√T⌉ with `confidence="paper"`; τ is `tau`, 10
-    unless given.
-
-    With `confidence="calibrated"`, for the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b =
-    |(Z+τI)⁻¹d| and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
-
-        width(x, x') = `width`·(B√(2ℓ(q² − τb²)) + ⅔ℓB·q·max|u| + τb‖f‖ + σ₀q√(2ℓ)):
-
-    Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all
-    of them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most
-    the problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
-    `confidence="paper"` drops x where μ̂ is 4Δ_r behind, as printed in (7), with β and, because the β₁
-    of (7) is too small, both constants of Lemma 6.6: nothing is ever dropped below about 10⁸ rounds.
-
-    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
-    in one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
-    maximum is over every context: the printed one, over contexts that come by κ, would not protect
-    somebody whose context is not among them. κ, epochs' ends, how many rounds were decided with which
-    sets and, given earlier releases, X_r, Z and u do not depend on her; later epochs see her only
-    through g, so each epoch has the whole budget and the actions of all others are μ-GDP, for any number
-    of rounds. `calibration="paper"` has the printed σ₀, which divides (ε, δ) by ln T, and reports the
-    much stronger guarantee it really gives.
-
-    **Regret.** Õ(√(γ_T T) + γ_T/ε) in the paper, with constants that keep it at uniform play in
-    practice; `capri-regret` measures it.
-
-    >>> problem = KernelContexts.example(1000)
-    >>> learner = Capri(privacy=GaussianDP(1.0)).start(problem, seed=1)
-    >>> action = learner.select(0)
-    >>> learner.update(action, reward=1.0)
-    """
-
+    abstract: ClassVar[bool] = True
     problem_kind: ClassVar = KernelContexts
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
-    one_slot: ClassVar[bool] = True
     paper: ClassVar[str] = "Pavlovic, Salgia & Zhao, Algorithm 1"
+    testing: ClassVar = PolicyTesting(first_epoch=7)
+    local: ClassVar[bool] = False
 
-    trust: str = "joint"
     first_epoch: int | None = None
-    confidence: str = "calibrated"
     width: float = 1.0
     failure: float = 0.1
     tau: float | None = None
-    design: str = "known"
+    copies: bool | None = None
     calibration: str = "exact"
-
-    def __new__(cls, **fields: Any) -> "Capri":
-        """With `trust="local"` the policy of that model, which is started differently."""
-        if cls is Capri and checks.shown(fields.get("trust")) == "'local'":
-            from dpbandits.policies.kernel.local_capri import LocalCapri
-
-            return object.__new__(LocalCapri)
-        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(("joint", "local"), trust=self.trust)
-        checks.one_of((type(self).trust,), trust=self.trust)  # of the class that it names
         if self.first_epoch is not None:
             checks.integer(least=1, first_epoch=self.first_epoch)
-        checks.one_of(("calibrated", "paper"), confidence=self.confidence)
-        checks.one_of(("known", "copies"), design=self.design)
+        if self.copies is not None:
+            checks.one_of((True, False), copies=self.copies)
         checks.one_of(("exact", "paper"), calibration=self.calibration)
         checks.scale(width=self.width)
         if self.tau is not None:
@@ -273,20 +219,13 @@ class Capri(OncePerBatch):
     def check(self, problem: Any) -> None:
         """The paper's constants need a horizon, and an (ε, δ) budget."""
         super().check(problem)
-        if "paper" in (self.confidence, self.calibration):
+        if self.calibration == "paper":
             if problem.horizon is None:
                 raise InvalidInput(
                     "the paper's constants need the horizon: KernelContexts(..., horizon=…)"
                 )
             if not isinstance(self.privacy, ApproxDP):
                 raise InvalidInput("the paper's constants are for an (ε, δ) budget, ApproxDP(1.0, 1e-5)")
-
-    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
-        """Every action active; the first pause opens the first epoch."""
-        fields = self._begin(problem)
-        shares = shares_of(fields["table"], fields["weights"])
-        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
-        return public, Secret(np.zeros(problem.pairs))
 
     def _begin(self, problem: KernelContexts) -> dict[str, Any]:
         """What both models begin with."""
@@ -301,12 +240,12 @@ class Capri(OncePerBatch):
             "table": uniform_table(problem),
             "maps": np.zeros(features.rows.shape),
             "reach": np.ones(1),
-            "width": np.zeros((*shape, shape[1])),
+            "margin": np.zeros((*shape, shape[1])),
             "weights": problem.context_weights(),
             "features": features,
-            "widths": self._widths(problem),
+            "confidence": self._confidence(problem),
             "scale": self._scale(problem),
-            "copies": self.design == "copies",
+            "copies": self.calibration == "paper" if self.copies is None else self.copies,
             "known": Known(np.zeros(shape), np.zeros(shape), np.zeros(shape)),
         }
 
@@ -314,7 +253,7 @@ class Capri(OncePerBatch):
         """T_1."""
         if self.first_epoch is not None:
             return self.first_epoch
-        if self.confidence == "paper" and problem.horizon is not None:
+        if self.calibration == "paper" and problem.horizon is not None:
             return math.ceil(math.sqrt(problem.horizon))
         return 500
 
@@ -322,10 +261,16 @@ class Capri(OncePerBatch):
         """τ."""
         return 10.0 if self.tau is None else self.tau
 
-    def _widths(self, problem: KernelContexts) -> Widths:
-        """The numbers that widths are made of."""
-        return Widths.of(
-            problem, self.privacy, self.confidence, self.width, self.failure, self.ridge(), self.trust
+    def _confidence(self, problem: KernelContexts) -> Confidence:
+        """The numbers that margins are made of."""
+        return Confidence.of(
+            problem,
+            self.privacy,
+            printed=self.calibration == "paper",
+            width=self.width,
+            failure=self.failure,
+            tau=self.ridge(),
+            local=self.local,
         )
 
     def _scale(self, problem: KernelContexts) -> float:
@@ -336,29 +281,21 @@ class Capri(OncePerBatch):
         log = math.log(max(problem.horizon or 0, 8))
         return 4.0 * problem.max_reward * log / epsilon * math.sqrt(math.log(1.25 * log / delta))
 
-    def small(self) -> Policy:
-        """Epochs that end at rounds 7, 21 and 49."""
-        return replace(self, first_epoch=7)
-
     def plays_uniform_below(self, problem: KernelContexts) -> int:
         """With the paper's widths, the horizon at which anything could first be dropped."""
-        if self.confidence == "calibrated":
+        if self.calibration == "exact":
             return 0
         assert isinstance(self.privacy, ApproxDP)
-        return first_useful_horizon(problem, self.privacy, self.failure, self.ridge(), self.trust)
+        return first_useful_horizon(problem, self.privacy, self.failure, self.ridge(), self.local)
 
-    def suited_to_returning(self) -> "Capri":
+    def suited_to_returning(self) -> Self:
         """As it is. Nothing is printed for several rounds of one person."""
-        if "paper" in (self.confidence, self.calibration):
+        if self.calibration == "paper":
             raise InvalidInput(
                 "the paper's constants are for one round of each person: leave them out, or "
                 "rounds_per_person"
             )
         return self
-
-    def batch_number(self, public: Any, slot: int) -> int:
-        """The epoch."""
-        return int(public.epoch[0])
 
     def released(self, problem: KernelContexts, public: Any) -> Reading:
         """The last estimate of every pair; of one that was dropped, that of the epoch before."""
@@ -376,4 +313,67 @@ class Capri(OncePerBatch):
         held: Budget = self.privacy
         if self.calibration == "paper":
             held = GaussianDP(2.0 * problem.max_reward / self._scale(problem))
-        return promise(held, self.trust, problem)
+        return promise(held, problem, trust=Trust.LOCAL if self.local else Trust.JOINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capri(EliminatingPolicy, OncePerBatch):
+    r"""Play every action that may still be the best equally often; after each epoch, drop some.
+
+    **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
+    ±B, κ are the declared weights of the contexts. Epoch r of T_r = 2^{r−1} T_1 rounds plays in context
+    c any of the active actions X_r(c), all at first. With the design Z = T_r Σ_w κ(c)/|X_r(c)|·φφᵀ,
+    LLᵀ = Z + τI and u(w) = L⁻¹φ(w), its end releases
+
+        g = Σ u(w_t) y_t + N(0, σ₀² I),    σ₀ = 2B·max|u(w)|/μ over all c and x ∈ X_r(c),
+
+    estimates μ̂(w) = ⟨u(w), g⟩ and drops x from X(c) where another of its actions is ahead by more than
+    m(x, x'). An epoch ends when its rounds are closed; where some are in flight, the first rounds
+    of the next were decided with more actions, and Z averages over the sets that its rounds were decided
+    with: how many with each is known beforehand. Rounds with an action that was dropped meanwhile are
+    left out of Z and g. This is the paper's estimator; with `copies` Z is made of R and
+    projected on S, two public random copies of the epoch's pairs, as printed, where the default uses
+    their known expectation. T_1 is `first_epoch`: 500 unless given; τ is `tau`, 10 unless given.
+
+    For the difference d = φ(c, x) − φ(c, x'), q = |L⁻¹d|, b =
+    |(Z+τI)⁻¹d| and ℓ = ln(2|C||X|(|X|−1)r(r+1)/δ) with δ = `failure`,
+
+        m(x, x') = `width`·(B√(2ℓ(q² − τb²)) + ⅔ℓB·q·max|u| + τb‖f‖ + σ₀q√(2ℓ)):
+
+    Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all
+    of them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most
+    the problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
+    `calibration="paper"` is all as printed: T_1 = ⌈√T⌉, copies, and x is dropped where μ̂ is 4Δ_r behind
+    as in (7), with β and, because the β₁ of (7) is too small, both constants of Lemma 6.6: nothing is
+    ever dropped below about 10⁸ rounds.
+
+    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
+    in one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
+    maximum is over every context: the printed one, over contexts that come by κ, would not protect
+    somebody whose context is not among them. κ, epochs' ends, how many rounds were decided with which
+    sets and, given earlier releases, X_r, Z and u do not depend on her; later epochs see her only
+    through g, so each epoch has the whole budget and the actions of all others are μ-GDP, for any number
+    of rounds. The printed σ₀ divides (ε, δ) by ln T; with it the much stronger guarantee that it
+    really gives is reported.
+
+    **Regret.** Õ(√(γ_T T) + γ_T/ε) in the paper, with constants that keep it at uniform play in
+    practice; `capri-regret` measures it.
+
+    >>> problem = KernelContexts.testing.example(1000)
+    >>> learner = Capri(privacy=GaussianDP(1.0)).start(problem, seed=1)
+    >>> action = learner.select(0)
+    >>> learner.update(action, reward=1.0)
+    """
+
+    one_slot: ClassVar[bool] = True
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """Every action active; the first pause opens the first epoch."""
+        fields = self._begin(problem)
+        shares = shares_of(fields["table"], fields["weights"])
+        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
+        return public, Secret(np.zeros(problem.pairs))
+
+    def batch_number(self, public: Any, slot: int) -> int:
+        """The epoch."""
+        return int(public.epoch[0])

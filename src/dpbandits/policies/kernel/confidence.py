@@ -13,13 +13,13 @@ from dpbandits.privacy.budgets import ApproxDP, Budget
 from dpbandits.problems.kernel_contexts import KernelContexts
 
 
-class Widths(NamedTuple):
-    """What widths are made of, all declared beforehand."""
+class Confidence(NamedTuple):
+    """What margins are made of, all declared beforehand."""
 
     bound: float  # B
     norm: float  # of the mean reward
     tau: float
-    dial: float
+    width: float  # the factor on all of it
     failure: float  # δ
     pairs: int  # of actions of one context: |C||X|(|X| − 1)/2
     local: bool
@@ -32,20 +32,20 @@ class Widths(NamedTuple):
         cls,
         problem: KernelContexts,
         privacy: Budget,
-        confidence: str,
-        dial: float,
+        *,
+        printed: bool,
+        width: float,
         failure: float,
         tau: float,
-        trust: str,
-    ) -> "Widths":
+        local: bool,
+    ) -> "Confidence":
         """For a problem; `printed` constants where they are asked for."""
         slope = square = 0.0
-        printed = confidence == "paper"
         if printed and isinstance(privacy, ApproxDP) and problem.horizon is not None:
             slope, square = printed_constants(problem, problem.horizon, privacy, failure, tau)
-        bound, norm, local = float(problem.max_reward), float(problem.norm), trust == "local"
+        bound, norm = float(problem.max_reward), float(problem.norm)
         pairs = max(1, problem.pairs * (len(problem.actions) - 1) // 2)
-        return cls(bound, norm, tau, dial, failure, pairs, local, printed, slope, square)
+        return cls(bound, norm, tau, width, failure, pairs, local, printed, slope, square)
 
     def at(
         self, epoch: int, length: int, spans: Array, squares: Array, reach: float, scale: float
@@ -64,7 +64,7 @@ class Widths(NamedTuple):
         data = self.bound * (np.sqrt(2.0 * level * variance) + 2.0 / 3.0 * level * norms * reach)
         bias = self.tau * self.norm * np.sqrt(squares)
         noise = noisy * scale * reach * norms * math.sqrt(2.0 * level)
-        return np.asarray(self.dial * (data + bias + noise))
+        return np.asarray(self.width * (data + bias + noise))
 
     def half(self, length: int, spans: Array, squares: Array, reach: float, scale: float) -> Array:
         """The half-width of an interval for a pair's own mean, at about 95 %, from the same numbers: the
@@ -93,7 +93,7 @@ def printed_constants(
 
 
 def first_useful_horizon(
-    problem: KernelContexts, privacy: ApproxDP, failure: float, tau: float, trust: str
+    problem: KernelContexts, privacy: ApproxDP, failure: float, tau: float, local: bool
 ) -> int:
     """The least power of two at which the printed widths could drop anything: 4Δ_r < 2B."""
     rows, shares = problem.features().rows, shares_of(uniform_table(problem), problem.context_weights())
@@ -105,7 +105,7 @@ def first_useful_horizon(
         maps, _ = whitened(rows, last * unit, tau)
         reach = math.sqrt(float(np.max(np.einsum("wm,wm->w", maps, maps))))
         slope, square = printed_constants(problem, horizon, privacy, failure, tau)
-        noisy = math.sqrt(last) if trust == "local" else 1.0
+        noisy = math.sqrt(last) if local else 1.0
         if 4.0 * (slope * reach + noisy * square * reach**2) < 2.0 * problem.max_reward:
             break
         horizon *= 2

@@ -115,12 +115,14 @@ def renew(public: Any, table: Array, weights: Array) -> None:
     tables.size[0] = count
 
 
-def promise(budget: Budget, trust: str, problem: KernelContexts, reason: str = "") -> Guarantee:
+def promise(
+    budget: Budget, problem: KernelContexts, reason: str = "", trust: Trust = Trust.JOINT
+) -> Guarantee:
     """The budget itself, for one person's context and reward, for any number of rounds."""
     return Guarantee(
         budget=budget,
         unit=Unit.ROUND,
-        trust=Trust[trust.upper()],
+        trust=trust,
         public=problem.public_facts(),
         reason=reason,
     )

@@ -1,7 +1,7 @@
 r"""Thompson sampling on a kernel's posterior, from one noisy sum per epoch."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, Z, of_values
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
@@ -114,83 +115,34 @@ def end_epoch(public: Any, released: Array, variance: float, shares: Array, nois
     # Around 0, no secret: free exploration that happens to be drawn here.
     normals = noise.normal(0.0, 1.0, (rows.shape[1], held.draws))
     vectors = samples(held.precision, held.evidence, normals, held.spread)
-    public.length[0] = math.ceil(length * held.growth)
+    public.length[0] = math.ceil(length * (1.0 + held.growth))
     public.next_pause[0] += public.length[0]
     return cumulative(votes(rows, vectors, public.table.shape[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelThompson(OncePerBatch):
-    r"""Release Σφy once per epoch with isotropic noise; then play by draws from one posterior.
+class PosteriorPolicy(Policy):
+    """What `KernelThompson` and its local form share: options, prior, noise and what may be read."""
 
-    **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
-    ±B, κ are the declared weights of the contexts. Epoch r of T_r rounds plays x with probability
-    π_r(x|c) in context c: at first uniformly. At its end
-
-        b̃_r = Σ φ(c_t, x_t) y_t + N(0, n² I),    n = 2B·max|φ|/μ,
-
-    is released. With the known design Z_r = T_r Σ_w κ(c)π_r(x|c) φφᵀ it is a measurement of Z_r θ with
-    covariance at most C_r = B² Z_r + n² I. All epochs form one posterior: precision P = I/(s B²) + Σ_r
-    Z_r C_r⁻¹ Z_r with s = `prior`, mean P⁻¹ Σ_r Z_r C_r⁻¹ b̃_r. The next π(x|c) is the share of `draws`
-    vectors from N(mean, `spread`² P⁻¹) for which x is best in c. Epochs grow by `growth` from
-    `first_epoch` (unless given, 100 or 100/μ rounds, whichever is more). An epoch ends when its rounds
-    are closed; where some are in flight, the first rounds of the next were decided by older π, and π_r
-    in Z_r is the average over the tables that its rounds were decided with.
-
-    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
-    in one epoch, in one term φy of norm at most B·max|φ| over *all* pairs, so b̃_r moves by at most
-    2B·max|φ|: μ-GDP. κ, the epochs' ends, how many rounds were decided with which table and, given
-    earlier releases, π_r and Z_r do not depend on her; later epochs see her only through b̃_r. So the
-    actions of all others are μ-GDP, for any number of rounds. Her own action is shown to nobody else.
-    Z_r made of realised counts, or κ made of users, would be a release without noise. Rounding of the
-    features' sums is not covered.
-
-    **Regret.** No bound is proved. `capri-regret` measures it: a few per cent of uniform play after 10⁶
-    rounds at ε = 1, where eliminating (`Capri`) is at a third.
-
-    >>> problem = KernelContexts.example(1000)
-    >>> from dpbandits.privacy.budgets import GaussianDP
-    >>> learner = KernelThompson(privacy=GaussianDP(1.0)).start(problem, seed=1)
-    >>> action = learner.select(0)
-    >>> learner.update(action, reward=1.0)
-    """
-
+    abstract: ClassVar[bool] = True
     problem_kind: ClassVar = KernelContexts
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
-    one_slot: ClassVar[bool] = True
     paper: ClassVar[str] = "dpbandits"
+    testing: ClassVar = PolicyTesting(first_epoch=7, growth=0.5, draws=3)
 
-    trust: str = "joint"
     first_epoch: int | None = None
-    growth: float = 2.0
+    growth: float = 1.0
     prior: float = 0.05
     spread: float = 0.5
     draws: int = 200
 
-    def __new__(cls, **fields: Any) -> "KernelThompson":
-        """With `trust="local"` the policy of that model, which is started differently."""
-        if cls is KernelThompson and checks.shown(fields.get("trust")) == "'local'":
-            from dpbandits.policies.kernel.local_kernel_thompson import LocalKernelThompson
-
-            return object.__new__(LocalKernelThompson)
-        return object.__new__(cls)
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(("joint", "local"), trust=self.trust)
-        checks.one_of((type(self).trust,), trust=self.trust)  # of the class that it names
         if self.first_epoch is not None:
             checks.integer(least=1, first_epoch=self.first_epoch)
-        checks.growth(above=1.0, growth=self.growth)
+        checks.growth(growth=self.growth)
         checks.scale(prior=self.prior, spread=self.spread)
         checks.integer(least=1, limit=checks.MOST_ACTIONS, draws=self.draws)
-
-    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
-        """Uniform play, nothing known."""
-        fields = self._begin(problem)
-        shares = shares_of(fields["table"], problem.context_weights())
-        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
-        return public, Secret(np.zeros(problem.pairs))
 
     def _begin(self, problem: KernelContexts) -> dict[str, Any]:
         """What both models begin with."""
@@ -227,14 +179,6 @@ class KernelThompson(OncePerBatch):
             growth=self.growth,
         )
 
-    def small(self) -> Policy:
-        """Epochs that end at rounds 7, 18 and 35."""
-        return replace(self, first_epoch=7, growth=1.5, draws=3)
-
-    def batch_number(self, public: Any, slot: int) -> int:
-        """An epoch is told by its end."""
-        return int(public.next_pause[0])
-
     def released(self, problem: KernelContexts, public: Any) -> Reading:
         """The posterior of every pair's mean, for θ ~ N(0, ‖f‖² I) beforehand, ‖f‖ the declared norm.
 
@@ -256,6 +200,57 @@ class KernelThompson(OncePerBatch):
         """A number for each feature, of which there are at most as many as pairs."""
         return len(problem.contexts) * len(problem.actions)
 
+
+@dataclass(frozen=True, kw_only=True)
+class KernelThompson(PosteriorPolicy, OncePerBatch):
+    r"""Release Σφy once per epoch with isotropic noise; then play by draws from one posterior.
+
+    **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
+    ±B, κ are the declared weights of the contexts. Epoch r of T_r rounds plays x with probability
+    π_r(x|c) in context c: at first uniformly. At its end
+
+        b̃_r = Σ φ(c_t, x_t) y_t + N(0, n² I),    n = 2B·max|φ|/μ,
+
+    is released. With the known design Z_r = T_r Σ_w κ(c)π_r(x|c) φφᵀ it is a measurement of Z_r θ with
+    covariance at most C_r = B² Z_r + n² I. All epochs form one posterior: precision P = I/(s B²) + Σ_r
+    Z_r C_r⁻¹ Z_r with s = `prior`, mean P⁻¹ Σ_r Z_r C_r⁻¹ b̃_r. The next π(x|c) is the share of `draws`
+    vectors from N(mean, `spread`² P⁻¹) for which x is best in c. An epoch is
+    1 + `growth` times as long as the one before; the first has `first_epoch` rounds (unless given, 100
+    or 100/μ, whichever is more). An epoch ends when its rounds
+    are closed; where some are in flight, the first rounds of the next were decided by older π, and π_r
+    in Z_r is the average over the tables that its rounds were decided with.
+
+    **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
+    in one epoch, in one term φy of norm at most B·max|φ| over *all* pairs, so b̃_r moves by at most
+    2B·max|φ|: μ-GDP. κ, the epochs' ends, how many rounds were decided with which table and, given
+    earlier releases, π_r and Z_r do not depend on her; later epochs see her only through b̃_r. So the
+    actions of all others are μ-GDP, for any number of rounds. Her own action is shown to nobody else.
+    Z_r made of realised counts, or κ made of users, would be a release without noise. Rounding of the
+    features' sums is not covered.
+
+    **Regret.** No bound is proved. `capri-regret` measures it: a few per cent of uniform play after 10⁶
+    rounds at ε = 1, where eliminating (`Capri`) is at a third.
+
+    >>> problem = KernelContexts.testing.example(1000)
+    >>> from dpbandits.privacy.budgets import GaussianDP
+    >>> learner = KernelThompson(privacy=GaussianDP(1.0)).start(problem, seed=1)
+    >>> action = learner.select(0)
+    >>> learner.update(action, reward=1.0)
+    """
+
+    one_slot: ClassVar[bool] = True
+
+    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
+        """Uniform play, nothing known."""
+        fields = self._begin(problem)
+        shares = shares_of(fields["table"], problem.context_weights())
+        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
+        return public, Secret(np.zeros(problem.pairs))
+
+    def batch_number(self, public: Any, slot: int) -> int:
+        """An epoch is told by its end."""
+        return int(public.next_pause[0])
+
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself."""
-        return promise(self.privacy, self.trust, problem)
+        return promise(self.privacy, problem)

@@ -11,8 +11,8 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, Limits
 from dpbandits.policies.kernel.epochs import Array, promise
-from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, Z, of_values
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -101,7 +101,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelUCB(Policy):
+class KernelUCB(TrustedPolicy):
     r"""Play the largest upper confidence bound of the Gaussian-process posterior. Not private.
 
     **Definition.** With the posterior mean m(w) and deviation s(w) of a Gaussian process with covariance
@@ -116,7 +116,7 @@ class KernelUCB(Policy):
 
     **Regret.** Õ(γ_T √T) for widths of the size of the theory (Srinivas et al. 2010).
 
-    >>> print(KernelUCB().guarantee(KernelContexts.example(None)))
+    >>> print(KernelUCB().guarantee(KernelContexts.testing.example(None)))
     No privacy guarantee: it decides by raw contexts and rewards.
     """
 
@@ -165,4 +165,4 @@ class KernelUCB(Policy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None."""
-        return promise(NonPrivate(), "joint", problem, "it decides by raw contexts and rewards")
+        return promise(NonPrivate(), problem, "it decides by raw contexts and rewards")

@@ -2,27 +2,25 @@ r"""CAPRI in the local model (Pavlovic, Salgia & Zhao): people add the noise the
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import Limits
-from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.kernel.capri import (
-    Capri,
+    EliminatingPolicy,
     Known,
     eliminate,
     elimination_limits,
     open_epoch,
     prepare_epoch,
 )
-from dpbandits.policies.kernel.confidence import Widths
+from dpbandits.policies.kernel.confidence import Confidence
 from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
-from dpbandits.policies.kernel.outlook import warn_if_short
-from dpbandits.policies.local import LocalPolicy, Server
+from dpbandits.policies.kernel.local_kernel import LocalKernelPolicy
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
@@ -38,10 +36,10 @@ class Public(NamedTuple):
     table: Array  # cumulative, uniform over the active ones
     maps: Array  # (|W|, m) u(w) / reach
     reach: Array  # (1,) max |u(w)| over the active pairs of all contexts
-    width: Array  # (contexts, actions, actions)
+    margin: Array  # (contexts, actions, actions)
     weights: Array  # κ
     features: Features
-    widths: Widths
+    confidence: Confidence
     scale: float  # of the noise in each message
     copies: bool
     known: Known
@@ -69,7 +67,7 @@ class Public(NamedTuple):
             square += self.maps[pair, axis] * self.maps[pair, axis]  # ** is not the same bits compiled
         # The map is the server's: whatever it says, what she adds has norm 1 at most, and is a number.
         usable = square < math.inf
-        value = bounded(reward, self.widths.bound) / max(1.0, math.sqrt(square))
+        value = bounded(reward, self.confidence.bound) / max(1.0, math.sqrt(square))
         for axis in range(self.message.size):
             drawn = noise.normal(value * self.maps[pair, axis] if usable else 0.0, self.scale)
             self.message[axis] = rounded(drawn, self.step)
@@ -92,8 +90,8 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalCapri(LocalPolicy, Capri):
-    r"""`Capri(trust="local")`: every person adds the noise to her own u·y.
+class LocalCapri(LocalKernelPolicy, EliminatingPolicy):
+    r"""`Capri` in the local model: every person adds the noise to her own u·y.
 
     **Definition.** As `Capri`, but a person in context c draws her action x from the broadcast table
     herself and sends
@@ -102,8 +100,8 @@ class LocalCapri(LocalPolicy, Capri):
 
     and nothing else: the action would tell about her context. The server adds the T_r messages of an
     epoch up and scales them back, so that the noise of the sum is √T_r times that of `Capri`; τ is
-    140/μ or 10, whichever is more, unless given. (The paper
-    prints the statistic with ⁻¹ for ⁻¹ᐟ² and y_t for x_t.)
+    140/μ or 10, whichever is more, unless given. (The paper prints the statistic with
+    ⁻¹ for ⁻¹ᐟ² and y_t for x_t.)
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Her
     message is one Gaussian release of a vector of norm at most B: μ-GDP. It holds whatever the server
@@ -114,14 +112,14 @@ class LocalCapri(LocalPolicy, Capri):
     practice; `capri-regret` measures it.
 
     >>> from dpbandits.privacy.budgets import GaussianDP
-    >>> policy, problem = Capri(privacy=GaussianDP(1.0), trust="local"), KernelContexts.example(None)
+    >>> policy, problem = LocalCapri(privacy=GaussianDP(1.0)), KernelContexts.testing.example(None)
     >>> server = policy.start(problem)
     >>> person = policy.person(problem, server.broadcast())
     >>> action = person.select(1)
     >>> server.receive(person.report(reward=0.5))
     """
 
-    trust: str = "local"
+    local: ClassVar[bool] = True
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Every action active; the first pause opens the first epoch."""
@@ -131,21 +129,13 @@ class LocalCapri(LocalPolicy, Capri):
         public = Public(**fields, total=np.zeros(size), message=np.zeros(size), step=step)
         return public, NoSecret()
 
-    def start(  # type: ignore[override]
-        self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None
-    ) -> Server:
-        """A server; warns where the horizon is too short for the budget."""
-        server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
-        warn_if_short(problem, self.for_people(problem).privacy)
-        return server
-
     def ridge(self) -> float:
         """More noise, more regularisation."""
         if self.tau is not None:
             return self.tau
         return max(10.0, gaussian_scale(140.0, self.privacy))
 
-    def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
+    def parse_message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""
         size = problem.features().rows.shape[1]
         return noisy_vector(content, size, problem.max_reward, self._scale(problem))

@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import Limits
-from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.epochs import Array, epoch_limits, noisy_vector, pick, shares_of
-from dpbandits.policies.kernel.kernel_thompson import KernelThompson, Posterior, end_epoch
-from dpbandits.policies.kernel.outlook import warn_if_short
-from dpbandits.policies.local import LocalPolicy, Server
+from dpbandits.policies.kernel.epochs import Array, epoch_limits, noisy_vector, pick, promise, shares_of
+from dpbandits.policies.kernel.kernel_thompson import Posterior, PosteriorPolicy, end_epoch
+from dpbandits.policies.kernel.local_kernel import LocalKernelPolicy
 from dpbandits.privacy.calibration import gaussian_scale
+from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
@@ -70,8 +69,8 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalKernelThompson(LocalPolicy, KernelThompson):
-    r"""`KernelThompson(trust="local")`: every person adds the noise to her own φy.
+class LocalKernelThompson(LocalKernelPolicy, PosteriorPolicy):
+    r"""`KernelThompson` in the local model: every person adds the noise to her own φy.
 
     **Definition.** As `KernelThompson`, but a person in context c draws her action x from the broadcast
     table herself and sends
@@ -91,15 +90,14 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
     needed before much is learned; `start` warns where the declared horizon is too short.
 
     >>> from dpbandits.privacy.budgets import GaussianDP
-    >>> policy = KernelThompson(privacy=GaussianDP(1.0), trust="local")
-    >>> problem = KernelContexts.example(None)
+    >>> policy = LocalKernelThompson(privacy=GaussianDP(1.0))
+    >>> problem = KernelContexts.testing.example(None)
     >>> server = policy.start(problem)
     >>> person = policy.person(problem, server.broadcast())
     >>> action = person.select(1)
     >>> server.receive(person.report(reward=0.5))
     """
 
-    trust: str = "local"
     spread: float = 0.3  # noise explores enough by itself
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
@@ -116,16 +114,12 @@ class LocalKernelThompson(LocalPolicy, KernelThompson):
             return self.first_epoch
         return max(100, math.ceil(gaussian_scale(800.0, self.privacy)))
 
-    def start(  # type: ignore[override]
-        self, problem: KernelContexts, *, seed: Seed = None, broadcast: bytes | None = None
-    ) -> Server:
-        """A server; warns where the horizon is too short for the budget."""
-        server = LocalPolicy.start(self, problem, seed=seed, broadcast=broadcast)
-        warn_if_short(problem, self.for_people(problem).privacy)
-        return server
-
-    def message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
+    def parse_message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""
         features = problem.features()
         size, bound = features.rows.shape[1], problem.max_reward * features.radius
         return noisy_vector(content, size, bound, self._scale(problem, features))
+
+    def guarantee(self, problem: KernelContexts) -> Guarantee:
+        """The budget itself, for her message."""
+        return promise(self.privacy, problem, trust=Trust.LOCAL)

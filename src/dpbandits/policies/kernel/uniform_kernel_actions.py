@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import COUNT, Limits
 from dpbandits.policies.kernel.epochs import promise
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import KernelContexts
@@ -42,7 +42,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformKernelActions(Policy):
+class UniformKernelActions(TrustedPolicy):
     r"""Play an action drawn uniformly at random in every round.
 
     **Definition.** P[action x in round t] = 1/|X|, independently, whatever the context.
@@ -52,7 +52,7 @@ class UniformKernelActions(Policy):
 
     **Regret.** Linear: the reference that a private policy must beat.
 
-    >>> print(UniformKernelActions().guarantee(KernelContexts.example(None)))
+    >>> print(UniformKernelActions().guarantee(KernelContexts.testing.example(None)))
     No privacy guarantee: it reads no rewards, so there is nothing to protect.
     """
 
@@ -72,6 +72,4 @@ class UniformKernelActions(Policy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None is needed."""
-        return promise(
-            NonPrivate(), "joint", problem, "it reads no rewards, so there is nothing to protect"
-        )
+        return promise(NonPrivate(), problem, "it reads no rewards, so there is nothing to protect")

@@ -39,6 +39,7 @@ from dpbandits.mechanisms.gram import add_row, pair_size, pair_widths, unpack_pa
 from dpbandits.policies.linear.protection import linear_guarantee
 from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearActions, LinearProblem
@@ -207,6 +208,7 @@ class BatchedLinear(OncePerBatch):
     state: ClassVar[type[Batched]]
     # Short batches notice new kinds of contexts soon, and many of them need long blocks.
     usual_pace: ClassVar[float] = 1.2
+    testing: ClassVar = PolicyTesting(first_batch=2, blocks=(2, 3))
     usual_blocks: ClassVar[tuple[int, ...]] = (512, 1024)
 
     first_batch: int | None = None

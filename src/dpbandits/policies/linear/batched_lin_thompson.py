@@ -1,7 +1,7 @@
 r"""Linear Thompson sampling on batches, as wide as the privacy noise makes it."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits import checks
@@ -102,7 +102,3 @@ class BatchedLinThompson(BatchedLinear):
         factor, known = public.vectors * public.values, bool(public.batches.released[0] > 0)
         radius = Z / float(public.settings[0])
         return of_ellipsoid(problem, public.mean, factor @ factor.T, radius, known=known)
-
-    def small(self) -> "BatchedLinThompson":
-        """Batches of two to five rounds in blocks of two and three."""
-        return replace(self, first_batch=2, blocks=(2, 3))

@@ -1,6 +1,6 @@
 r"""Linear UCB on batches, with confidence sets that hold under the privacy noise."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits import checks
@@ -35,7 +35,7 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
 
     **Definition.** In units of the bounds. At round t a batch has max(b₀, min(`growth`·t, `pace`·√t))
     rounds, with b₀ = max(16, ⌈15/μ⌉), .1 and 3.7/μ unless given. After the k-th release, of noise scales
-    s_G and s_U per entry and at round t, with l = ln(π²k²/(2α)), α = `alpha` or 1/t,
+    s_G and s_U per entry and at round t, with l = ln(π²k²/(2α)), α = `failure` or 1/t,
 
         Υ = s_G (E‖Z‖ + 2√l),   V = G̃ + (1 + c Υ) I,   c = `shift`,
         ρ_min = 1 + (c − 1)Υ,   ρ_max = 1 + (c + 1)Υ,   γ = s_U (√d + √(2l))/√ρ_min,
@@ -51,7 +51,7 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     **Regret.** The noise in G̃ has norm at most Υ with probability 1 − e^−l (its norm is a 1-Lipschitz
     function of √2 times standard normals, about E‖Z‖), that in ũ at most s_U(√d + √(2l)), and the
     rewards' noise obeys the self-normalised bound at the fixed t and ρ_min of the release: three
-    events of probability 2α/(π²k²) each. So with `alpha` all confidence sets hold together with
+    events of probability 2α/(π²k²) each. So with `failure` all confidence sets hold together with
     probability 1 − α, and SS18's Theorems 5 and 6 apply with ρ_min, ρ_max and γ of the last release,
     up to batches.
 
@@ -83,7 +83,3 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
         """The confidence set."""
         radius, known = float(public.width[RADIUS]), bool(public.batches.released[0] > 0)
         return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
-
-    def small(self) -> "BatchedLinUCB":
-        """Batches of two to five rounds in blocks of two and three."""
-        return replace(self, first_batch=2, blocks=(2, 3))

@@ -83,14 +83,14 @@ class ConfidentPolicy(Policy):
 
     abstract: ClassVar[bool] = True
 
-    alpha: float | None = None
+    failure: float | None = None
     noise_level: float | None = None
     parameter_norm: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.alpha is not None:
-            checks.risk(alpha=self.alpha)
+        if self.failure is not None:
+            checks.risk(failure=self.failure)
         for name in ("noise_level", "parameter_norm"):
             if getattr(self, name) is not None:
                 checks.scale(**{name: getattr(self, name)})
@@ -103,4 +103,4 @@ class ConfidentPolicy(Policy):
         unit = problem.max_reward / problem.max_norm
         sigma = 1.0 if self.noise_level is None else self.noise_level / problem.max_reward
         size = 1.0 if self.parameter_norm is None else self.parameter_norm / unit
-        return sigma, size, 0.0 if self.alpha is None else self.alpha
+        return sigma, size, 0.0 if self.failure is None else self.failure

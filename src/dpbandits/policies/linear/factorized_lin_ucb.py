@@ -1,6 +1,6 @@
 r"""Linear UCB with a fresh private sum in every round from a few buffers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from dpbandits.policies.linear.rows import GRID, grid_row
 from dpbandits.policies.linear.trees import RELEASED, ROUND
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
@@ -119,6 +120,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
     problem_kind: ClassVar = LinearContexts
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
+    testing: ClassVar = PolicyTesting(length=20)
     compiles: ClassVar[bool] = True
     one_slot: ClassVar[bool] = True
 
@@ -179,7 +181,3 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""
         return linear_guarantee(self.privacy, problem)
-
-    def small(self) -> "FactorizedLinUCB":
-        """Made for so few rounds that a replay spends nearly all of the budget."""
-        return replace(self, length=20)

@@ -9,8 +9,8 @@ from dpbandits.policies.linear.algebra import cholesky, sample
 from dpbandits.policies.linear.choosing import most_rewarding
 from dpbandits.policies.linear.least_squares import LeastSquares, of_least_squares, start_least_squares
 from dpbandits.policies.linear.protection import no_guarantee
-from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
@@ -27,7 +27,7 @@ class Public(LeastSquares):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinThompson(Policy):
+class LinThompson(TrustedPolicy):
     r"""Draw parameters from their posterior and play what is best under them. Not private.
 
     **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw; each

@@ -11,6 +11,7 @@ from dpbandits.policies.linear.confidence import ConfidentPolicy
 from dpbandits.policies.linear.least_squares import LeastSquares, of_least_squares, start_least_squares
 from dpbandits.policies.linear.protection import no_guarantee
 from dpbandits.policies.released import Reading
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
@@ -28,7 +29,7 @@ class Public(LeastSquares):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinUCB(ConfidentPolicy):
+class LinUCB(TrustedPolicy, ConfidentPolicy):
     r"""Play the action whose reward could be largest, given everything seen so far. Not private.
 
     **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw, and
@@ -36,7 +37,7 @@ class LinUCB(ConfidentPolicy):
         argmax_x  θ̂·x + β √(xᵀV⁻¹x),   β = σ √(2 ln(1/α) + ln det V − d ln ρ) + S√ρ,
 
     with σ = `noise_level`/max_reward (1 unless given: bounded rewards are subgaussian), S the bound
-    `parameter_norm` on ‖θ*‖ (so that |⟨x, θ*⟩| ≤ max_reward unless given), and α = `alpha`, or 1/t.
+    `parameter_norm` on ‖θ*‖ (so that |⟨x, θ*⟩| ≤ max_reward unless given), and α = `failure`, or 1/t.
 
     **Guarantee.** None: every decision depends on every reward.
 

@@ -166,7 +166,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
         )
         return public, NoSecret()
 
-    def message(self, problem: LinearContexts, content: Any) -> tuple[Array]:
+    def parse_message(self, problem: LinearContexts, content: Any) -> tuple[Array]:
         """A packed row whose numbers its noise can give."""
         size = pair_size(problem.dimension)
         if not (isinstance(content, list) and len(content) == 1 and isinstance(content[0], list)):

@@ -1,7 +1,7 @@
 r"""Upper confidence bounds of random width on a posterior that knows about the privacy noise."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits import checks
@@ -106,7 +106,3 @@ class RandomizedLinUCB(BatchedLinear):
         """
         known = bool(public.batches.released[0] > 0)
         return of_ellipsoid(problem, public.mean, public.shape, Z * math.sqrt(2.0), known=known)
-
-    def small(self) -> "RandomizedLinUCB":
-        """Batches of two to five rounds in blocks of two and three."""
-        return replace(self, first_batch=2, blocks=(2, 3))

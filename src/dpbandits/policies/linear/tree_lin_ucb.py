@@ -174,13 +174,13 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
 
     def twin(self) -> Policy:
         """Without noise there is no tree."""
-        return LinUCB(privacy=NonPrivate(), alpha=self.alpha)
+        return LinUCB(privacy=NonPrivate(), failure=self.failure)
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """An empty tree; before the first leaf, only the regulariser."""
         dim, horizon = problem.dimension, problem.horizon
         assert horizon is not None
-        alpha = self.alpha or 1.0 / horizon
+        alpha = self.failure or 1.0 / horizon
         levels, budget = self._levels(horizon), self._budget(problem)
         sigma, size, _ = self._assumed(problem)
         settings: tuple[float, ...] = (sigma, size, math.log(2.0 / alpha))

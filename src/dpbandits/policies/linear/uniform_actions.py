@@ -10,7 +10,7 @@ from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.policies.linear.choosing import any_action
 from dpbandits.policies.linear.protection import no_guarantee
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
@@ -39,7 +39,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformActions(Policy):
+class UniformActions(TrustedPolicy):
     r"""Play one of the actions offered, drawn uniformly at random, in every round.
 
     **Definition.** P[action k of K] = 1/K, independently.

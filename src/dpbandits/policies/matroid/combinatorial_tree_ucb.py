@@ -114,8 +114,8 @@ class CombinatorialTreeUCB(MatroidPolicy):
     leaf of its tree (`sums/binary_tree.py`, doubling), and w̃_e is the released prefix over the T_e
     plays. Round t plays the basis of the largest Σ U_e with
 
-        U_e = w̃_e + √(3 ln t/(2 T_e)) + √(2 V_e ln t)/T_e,         confidence="variance",
-        U_e = w̃_e + √(3 ln t/(2 T_e)) + 12 K ln³t/(ε T_e),         confidence="paper" (ε-DP only),
+        U_e = w̃_e + √(3 ln t/(2 T_e)) + √(2 V_e ln t)/T_e,         calibration="exact",
+        U_e = w̃_e + √(3 ln t/(2 T_e)) + 12 K ln³t/(ε T_e),         calibration="paper" (ε-DP only),
 
     V_e the variance of the noise in the released prefix; items never played come first. Decisions in
     flight count in T_e where it is a width, as if they had come back alike; where nothing has come back,
@@ -139,20 +139,20 @@ class CombinatorialTreeUCB(MatroidPolicy):
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Chen, Zheng, Zhou, Yang, Chen & Wang 2020, CUCB-DP"
 
-    confidence: str = "variance"
+    calibration: str = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(("variance", "paper"), confidence=self.confidence)
-        if self.confidence == "paper" and not isinstance(self.privacy, PureDP | NonPrivate):
-            raise InvalidInput(f"confidence='paper' is for ε-DP, got {self.privacy}")
+        checks.one_of(("exact", "paper"), calibration=self.calibration)
+        if self.calibration == "paper" and not isinstance(self.privacy, PureDP | NonPrivate):
+            raise InvalidInput(f"calibration='paper' is for ε-DP, got {self.privacy}")
 
     def begin(self, problem: MatroidBases) -> tuple[Any, Any]:
         """An empty tree for every item."""
         items, share = problem.items, split_budget(self.privacy, problem.rank)
         tree, leaves = start_tree(items, 1, 1.0, share)
         printed = 0.0
-        if self.confidence == "paper" and isinstance(share, PureDP):
+        if self.calibration == "paper" and isinstance(share, PureDP):
             printed = 12.0 / share.epsilon
         public = Public(
             round=np.zeros(1, np.int64),

@@ -21,6 +21,7 @@ from dpbandits.policies.arms.splitting import split_budget
 from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
@@ -202,6 +203,7 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
 
     accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
+    testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
     fed: int | None = None
     first_batch: int | None = None
@@ -269,10 +271,6 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
         """The items' means; those that were never fed have none."""
         state = problem.matroid.state()
         return of_estimates("item", public.estimates, public.batches, public.plays, matroid=state)
-
-    def small(self) -> "FocusedMatroidUCB":
-        """Batches of two and blocks of three."""
-        return replace(self, first_batch=2, growth=0.25, block=3)
 
     def suited_to_returning(self) -> "FocusedMatroidUCB":
         """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.matroids import MatroidBases
@@ -13,7 +13,7 @@ TIE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatroidPolicy(Policy):
+class MatroidPolicy(TrustedPolicy):
     """A policy that plays bases; neighbours replace all that one person rated in her round."""
 
     abstract: ClassVar[bool] = True

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from dpbandits.problems.matroids.greedy import start_greedy
 from dpbandits.problems.matroids.linear import LinearMatroid
 from dpbandits.problems.matroids.matroid import Matroid
 from dpbandits.problems.problem import Problem
+from dpbandits.problems.testing import ProblemTesting
 
 # An action and its rewards as verbs have them: in tuples, since compiled verbs return no bare arrays.
 Items = tuple[NDArray[np.int64]]
@@ -38,8 +39,6 @@ class MatroidBases(Problem):
     stored. The bases are the output, so how often each item was chosen is public.
     """
 
-    replay_rounds: ClassVar[int] = 24
-
     matroid: Matroid
 
     def __post_init__(self) -> None:
@@ -60,13 +59,6 @@ class MatroidBases(Problem):
                 f"{checks.shown(self.matroid.rank)}; if {type(self.matroid).__name__} has a rank of its "
                 "own, give that another name"
             )
-
-    @classmethod
-    def example(cls, horizon: int | None, *, size: int = 3) -> Self:
-        """Some vectors; from the fourth on with a loop, from the sixth with a parallel pair."""
-        if size <= 3:
-            return cls(LinearMatroid(tuple(x[:2] for x in _EXAMPLES[: size + 1])), horizon=horizon)
-        return cls(LinearMatroid(_EXAMPLES[: size + 1]), horizon=horizon)
 
     @property
     def items(self) -> int:
@@ -114,22 +106,39 @@ class MatroidBases(Problem):
         """Nothing for every item; long enough for any action."""
         return np.full(self.items, math.nan)
 
-    def extreme_people(self) -> tuple[tuple[None, Rewards], ...]:
+    def public_facts(self) -> tuple[str, ...]:
+        """The matroid and the range rewards are clipped to."""
+        return "the matroid", "the reward range [0, 1]"
+
+
+class _Testing(ProblemTesting[MatroidBases]):
+    """For audits of policies on `MatroidBases`."""
+
+    replay_rounds: ClassVar[int] = 24
+
+    def example(self, horizon: int | None, *, size: int = 3) -> MatroidBases:
+        """Some vectors; from the fourth on with a loop, from the sixth with a parallel pair."""
+        if size <= 3:
+            return MatroidBases(
+                LinearMatroid(tuple(x[:2] for x in _EXAMPLES[: size + 1])), horizon=horizon
+            )
+        return MatroidBases(LinearMatroid(_EXAMPLES[: size + 1]), horizon=horizon)
+
+    def extreme_people(self, problem: MatroidBases) -> tuple[tuple[None, Rewards], ...]:
         """Both ends for all items first; then inside, far beyond both ends, mixed, and no rewards.
 
         Of any two items, some pair of people differs in opposite directions: what is released of a
         comparison moves furthest between these.
         """
         beyond = (-1e9, 1e300, math.inf, -math.inf)
-        rewards = [np.full(self.items, value) for value in (0.0, 1.0, 0.25, *beyond)]
-        for digit in range(max(1, (self.items - 1).bit_length())):
-            mixed = (np.arange(self.items) >> digit & 1).astype(float)
+        rewards = [np.full(problem.items, value) for value in (0.0, 1.0, 0.25, *beyond)]
+        for digit in range(max(1, (problem.items - 1).bit_length())):
+            mixed = (np.arange(problem.items) >> digit & 1).astype(float)
             rewards += [mixed, 1.0 - mixed]
-        return tuple((None, (reward,)) for reward in (*rewards, self.missing))
+        return tuple((None, (reward,)) for reward in (*rewards, problem.missing))
 
-    def _reward_inside(self, share: float, chance: np.random.Generator) -> Rewards:
-        return ((share + chance.random(self.items)) % 1.0,)
+    def reward_inside(self, problem: MatroidBases, share: float, chance: np.random.Generator) -> Rewards:
+        return ((share + chance.random(problem.items)) % 1.0,)
 
-    def public_facts(self) -> tuple[str, ...]:
-        """The matroid and the range rewards are clipped to."""
-        return "the matroid", "the reward range [0, 1]"
+
+MatroidBases.testing = _Testing()

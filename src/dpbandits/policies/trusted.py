@@ -1,0 +1,43 @@
+"""Policies whose learner is trusted with raw data; `local.py` has those that trust nobody."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpbandits.engine.streams import Seed, learner_seed
+from dpbandits.policies.learner import Learner
+from dpbandits.policies.policy import NoiseKind, Policy
+from dpbandits.problems import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustedPolicy(Policy):
+    """A policy that is started as a `Learner`, which holds people's data until it is released."""
+
+    abstract: ClassVar[bool] = True
+
+    def start(
+        self,
+        problem: Problem,
+        *,
+        in_flight: int = 1,
+        patience: float | None = None,
+        seed: Seed = None,
+        compiled: bool | None = None,
+        noise: NoiseKind | None = None,
+    ) -> Learner:
+        """A learner on this problem; without a seed, on the operating system's randomness.
+
+        Up to `in_flight` rounds are open at once; each is closed when so many others were decided since,
+        with its reward or without. With `patience` a round is closed at the first decision that comes so
+        many seconds after its own, and `in_flight` is a cap.
+
+        A seed is for tests and simulation: whoever knows it can undo the noise. Compiled or not, it
+        decides alike; the first compiled decision takes seconds to prepare, later ones are quicker.
+
+        `noise` is "exact", on a grid and from whole numbers (`mechanisms/exact.py`), or "float", as in
+        simulations. By default it is exact without a seed, where this policy's noise can be.
+        """
+        compiled = self.compiles if compiled is None else compiled
+        options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
+        exact = self._draws_exactly(problem, noise, seed)
+        return Learner.begin(self, problem, seed=learner_seed(seed), exact=exact, **options)
