@@ -37,6 +37,10 @@ def policies_page() -> str:
         )
         if example:
             parts.append(f"\n```python\n>>>{example.rstrip()}\n```\n")
+        parts.append("\n| option | type | default | |\n| --- | --- | --- | --- |\n")
+        for option in (one.shown() for one in kind.options()):
+            cells = (f"`{option[key]}`".replace("|", "\\|") for key in ("option", "type", "default"))
+            parts.append(f"| {' | '.join(cells)} | {option['about']} |\n")
     return "".join(parts)
 
 

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import numbers
 import re
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -17,6 +17,28 @@ from dpbandits.errors import InvalidInput
 
 # By name, then by where it was written: outside this package a name may be given twice.
 _KINDS: dict[str, dict[str, type["Recipe"]]] = {}
+
+
+class Option(NamedTuple):
+    """A field of a recipe, and what it is for."""
+
+    name: str
+    type: Any
+    default: Any  # `dataclasses.MISSING` where it must be given
+    about: str
+
+    def shown(self) -> dict[str, str]:
+        """As text, for a table."""
+        kind = str(
+            getattr(self.type, "__name__", self.type) if get_origin(self.type) is None else self.type
+        )
+        default = "required" if self.default is dataclasses.MISSING else repr(self.default)
+        return {
+            "option": self.name,
+            "type": kind.replace("typing.", ""),
+            "default": default,
+            "about": self.about,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +73,15 @@ class Recipe:
         split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__)
         return split.lower()
 
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """Its fields, each with the sentence of its `Annotated` type."""
+        hints, about = get_type_hints(cls), _sentences(cls)
+        return tuple(
+            Option(field.name, hints[field.name], _default(field), about.get(field.name, ""))
+            for field in dataclasses.fields(cls)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """This recipe as plain JSON values, with its kind."""
         pairs = ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self))
@@ -84,6 +115,21 @@ class Recipe:
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(f"not a recipe: {error}") from None
         return cls.from_dict(record)
+
+
+def _sentences(cls: type[Recipe]) -> dict[str, str]:
+    """By field; one that a subclass declares again without a sentence keeps that of its base."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        for name, declared in vars(base).get("__annotations__", {}).items():
+            if get_origin(declared) is Annotated:
+                found[name] = get_args(declared)[1]
+    return found
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    made = field.default_factory
+    return field.default if made is dataclasses.MISSING else made()
 
 
 def _register(cls: type[Recipe]) -> None:

@@ -1,7 +1,7 @@
 """What users type, as the library's own objects."""
 
 import dataclasses
-from typing import Any
+from typing import Any, get_type_hints
 
 from dpbandits import checks, worlds
 from dpbandits.errors import InvalidInput
@@ -123,10 +123,11 @@ def _options(name: str, kind: type[Any], text: str) -> dict[str, Any]:
     """``dim=5,gap=0`` as values of the fields of a recipe."""
     fields = {f.name: f for f in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
+    hints = get_type_hints(kind)
     for part in text.split(",") if text else ():
         key, _, value = part.partition("=")
         checks.known(f"option of {name}", key, fields)
-        values[key] = _value(value, str(fields[key].type))
+        values[key] = _value(value, str(hints[key]))
     return values
 
 

@@ -1,6 +1,5 @@
 """`dpbandits show`."""
 
-import dataclasses
 import inspect
 
 import typer
@@ -10,27 +9,13 @@ from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.policies import policy_named
 
 
-def _default(field: "dataclasses.Field[object]") -> str:
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    made = field.default_factory
-    return "required" if made is dataclasses.MISSING else repr(made())
-
-
 def show(name: str = typer.Argument(help="A name from `dpbandits list`."), as_json: bool = JSON) -> None:
     """A policy's page: definition, guarantee, options, reference."""
     from rich.markdown import Markdown  # slow to import
 
     kind = policy_named(name)
     text, _, example = (inspect.getdoc(kind) or "").partition(">>>")
-    options = [
-        {
-            "option": field.name,
-            "type": str(getattr(field.type, "__name__", field.type)),
-            "default": _default(field),
-        }
-        for field in dataclasses.fields(kind)
-    ]
+    options = [option.shown() for option in kind.options()]
     if as_json:
         print_json(row(name, kind) | {"page": text.strip(), "options": options})
         return

@@ -13,7 +13,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -49,12 +49,13 @@ class Policy(Recipe):
     accepts: ClassVar[tuple[type[Budget], ...]]
     paper: ClassVar[str]
     needs_horizon: ClassVar[bool] = False
-    status: ClassVar[str] = "proved"
+    # "proved" where the docstring has the proof; every class says it for itself.
+    status: ClassVar[str] = "claimed"
     # Whether a learner runs compiled unless told otherwise: worth a second's wait for linear algebra.
     compiles: ClassVar[bool] = False
     testing: ClassVar[PolicyTesting] = PolicyTesting()
 
-    privacy: Budget
+    privacy: Annotated[Budget, "The budget: what one person may at most reveal."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,6 +69,8 @@ class Policy(Recipe):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Methods about a run are of the recipe that is run: see the head of this file."""
         super().__init_subclass__(**kwargs)
+        if "status" not in vars(cls):
+            cls.status = "claimed"
         for name in ("begin", "parse_message", "plays_uniform_below", "released"):
             if name in vars(cls):
                 setattr(cls, name, _of_the_run(vars(cls)[name]))
@@ -226,7 +229,7 @@ def _for_all_rounds(guarantee: Callable[..., Guarantee]) -> Callable[..., Guaran
     def for_all_rounds(self: Policy, problem: Any) -> Guarantee:
         Policy.check(self, problem)  # nothing is promised where it cannot be started
         recipe, k = self.for_people(problem), problem.rounds_per_person
-        one = guarantee(recipe, _once_each(problem))
+        one = replace(guarantee(recipe, _once_each(problem)), status=self.status)
         if k is None:
             return one
         if k == 1 or not one.is_private:

@@ -13,7 +13,7 @@ Policies are played at an ε, or at a μ that suffices, from 1e-12 to 1e12 (`LEA
 import decimal
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from dpbandits import checks
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
@@ -162,7 +162,7 @@ class PureDP(Budget):
 
     symbol: ClassVar[str] = "ε"
 
-    epsilon: float
+    epsilon: Annotated[float, "The log-likelihood ratio of any outcome, at most."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,8 +198,10 @@ class ApproxDP(Budget):
 
     symbol: ClassVar[str] = "(ε, δ)"
 
-    epsilon: float
-    delta: float
+    epsilon: Annotated[float, "The log-likelihood ratio of any outcome, but for a chance of delta."]
+    delta: Annotated[
+        float, "The chance that epsilon does not hold; well below 1 over the number of people."
+    ]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -235,7 +237,7 @@ class GaussianDP(Budget):
 
     symbol: ClassVar[str] = "μ"
 
-    mu: float
+    mu: Annotated[float, "As hard to tell apart as two unit normals this far from each other."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -276,7 +278,7 @@ class ZeroConcentratedDP(Budget):
 
     symbol: ClassVar[str] = "ρ"
 
-    rho: float
+    rho: Annotated[float, "The Rényi divergence of every order, divided by that order, at most."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -310,8 +312,8 @@ class RenyiDP(Budget):
 
     symbol: ClassVar[str] = "(α, γ)"
 
-    order: float
-    divergence: float
+    order: Annotated[float, "The order α of the divergence, above 1."]
+    divergence: Annotated[float, "The Rényi divergence of that order, at most."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -65,7 +65,7 @@ class Guarantee:
     trust: Trust
     horizon: int | None = None
     public: tuple[str, ...] = ()
-    status: str = "proved"
+    status: str = "claimed"
     reason: str = ""
     rounds_per_person: int | None = None
     returning: Returning = Returning.COUNTED

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numba.extending import register_jitable
@@ -23,8 +23,10 @@ class Arms(Problem):
     added later, up to so many in all; the first `arms` are in play from the start.
     """
 
-    arms: int
-    capacity: int | None = field(default=None, kw_only=True)
+    arms: Annotated[int, "How many arms there are."]
+    capacity: Annotated[int | None, "The most arms there may ever be, if arms are added later."] = field(
+        default=None, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numba.extending import register_jitable
@@ -42,13 +42,22 @@ class KernelContexts(Problem):
 
     trust: ClassVar[Trust] = Trust.JOINT
 
-    kernel: Kernel
-    contexts: Points
-    actions: Points
-    weights: tuple[float, ...] | None = field(default=None, kw_only=True)
-    max_reward: float = field(default=1.0, kw_only=True)
-    max_norm: float | None = field(default=None, kw_only=True)
-    max_rank: int = field(default=512, kw_only=True)
+    kernel: Annotated[Kernel, "How alike the rewards of two pairs of context and action are."]
+    contexts: Annotated[Points, "The public grid of contexts."]
+    actions: Annotated[Points, "The public grid of actions."]
+    weights: Annotated[
+        tuple[float, ...] | None,
+        "How often each context comes, by public knowledge; equally often by default.",
+    ] = field(default=None, kw_only=True)
+    max_reward: Annotated[float, "Rewards are clipped to plus or minus this."] = field(
+        default=1.0, kw_only=True
+    )
+    max_norm: Annotated[
+        float | None, "A bound on the norm of the mean reward; max_reward by default."
+    ] = field(default=None, kw_only=True)
+    max_rank: Annotated[int, "The most features that stand for the kernel: more cost more time."] = (
+        field(default=512, kw_only=True)
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,9 @@ class _OnCoordinates(Kernel):
     """A kernel of some coordinates: `on` is "pair" (all), "context" or "action"."""
 
     abstract: ClassVar[bool] = True
-    on: str = field(default="pair", kw_only=True)
+    on: Annotated[str, 'What it compares: "pair", "context" or "action".'] = field(
+        default="pair", kw_only=True
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,7 +73,9 @@ class _Stationary(_OnCoordinates):
     """A kernel of the distance r = |w − w'| in units of `length_scale`; k(w, w) = 1."""
 
     abstract: ClassVar[bool] = True
-    length_scale: float = 0.2
+    length_scale: Annotated[
+        float, "How far apart two points are whose rewards have little in common."
+    ] = 0.2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -112,7 +116,7 @@ class Matern(_Stationary):
     With s = √(2ν)·r: e^−s for ν = ½, (1 + s) e^−s for 1½, (1 + s + s²/3) e^−s for 2½.
     """
 
-    smoothness: float = 2.5
+    smoothness: Annotated[float, "0.5, 1.5 or 2.5: how often the reward can be differentiated."] = 2.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,8 +145,8 @@ class LinearKernel(_OnCoordinates):
 class PolynomialKernel(_OnCoordinates):
     """(offset + ⟨w, w'⟩)^degree: polynomials of the coordinates."""
 
-    degree: int = 2
-    offset: float = 1.0
+    degree: Annotated[int, "The degree of the polynomial."] = 2
+    offset: Annotated[float, "The constant added to the inner product."] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,8 +164,8 @@ class PolynomialKernel(_OnCoordinates):
 @dataclass(frozen=True)
 class _OfTwo(Kernel):
     abstract: ClassVar[bool] = True
-    left: Kernel
-    right: Kernel
+    left: Annotated[Kernel, "The first kernel."]
+    right: Annotated[Kernel, "The second kernel."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,12 @@ class LinearProblem(Problem):
     abstract: ClassVar[bool] = True
     trust: ClassVar[Trust] = Trust.JOINT
 
-    max_norm: float = field(default=1.0, kw_only=True)
-    max_reward: float = field(default=1.0, kw_only=True)
+    max_norm: Annotated[float, "Features longer than this are shortened to it."] = field(
+        default=1.0, kw_only=True
+    )
+    max_reward: Annotated[float, "Rewards are clipped to plus or minus this."] = field(
+        default=1.0, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,8 +69,10 @@ class LinearContexts(LinearProblem):
     is taken as well.)
     """
 
-    dim: int
-    arms: int | None = None
+    dim: Annotated[int, "How many features an action (or, with arms, a person) has."]
+    arms: Annotated[
+        int | None, "With arms, each person brings one vector and every arm has parameters of its own."
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,7 +137,7 @@ class LinearActions(LinearProblem):
 
     trust: ClassVar[Trust] = Trust.CENTRAL
 
-    features: tuple[tuple[float, ...], ...]
+    features: Annotated[tuple[tuple[float, ...], ...], "One row of numbers for each action; public."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

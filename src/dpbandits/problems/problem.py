@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.privacy.guarantees import Trust
@@ -32,8 +32,12 @@ class Problem(Recipe):
     # Whose decisions a trusted learner can protect: all, or those for everyone else.
     trust: ClassVar[Trust] = Trust.CENTRAL
     testing: ClassVar[ProblemTesting[Any]]
-    horizon: int | None = field(default=None, kw_only=True)
-    rounds_per_person: int | None = field(default=None, kw_only=True)
+    horizon: Annotated[int | None, "The number of rounds, where it is known beforehand."] = field(
+        default=None, kw_only=True
+    )
+    rounds_per_person: Annotated[
+        int | None, "Learn from at most this many rounds of one person; people are then told apart."
+    ] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ def _tuple(name: str, values: Iterable[float]) -> tuple[float, ...]:
 class BernoulliArms(_ArmsEnvironment):
     """Arm i pays 1 with probability means[i], else 0."""
 
-    means: tuple[float, ...]
+    means: Annotated[tuple[float, ...], "The mean reward of each arm."]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "means", _tuple("means", self.means))
@@ -84,7 +84,7 @@ class BernoulliWorld(NamedTuple):
 class TruncatedExponentialArms(_ArmsEnvironment):
     """Arm i pays X in [0, 1] with density proportional to exp(−rates[i]·x)."""
 
-    rates: tuple[float, ...]
+    rates: Annotated[tuple[float, ...], "The rate of each arm's exponential law, which is cut off at 1."]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rates", _tuple("rates", self.rates))

@@ -1,7 +1,7 @@
 """Worlds whose mean reward is a function drawn from a kernel's space."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,23 @@ class KernelWorld(Environment):
     weights a policy is told, where they are not the true ones.
     """
 
-    kernel: Kernel
-    contexts: Points
-    actions: Points
-    norm: float = field(default=1.0, kw_only=True)
-    seed: int = field(default=0, kw_only=True)
-    centres: int = field(default=10, kw_only=True)
-    max_reward: float = field(default=1.0, kw_only=True)
-    weights: tuple[float, ...] | None = field(default=None, kw_only=True)
-    declared: tuple[float, ...] | None = field(default=None, kw_only=True)
+    kernel: Annotated[Kernel, "The kernel in whose space the mean reward lies."]
+    contexts: Annotated[Points, "The grid of contexts."]
+    actions: Annotated[Points, "The grid of actions."]
+    norm: Annotated[float, "The norm of the mean reward in the kernel's space."] = field(
+        default=1.0, kw_only=True
+    )
+    seed: Annotated[int, "Which mean reward it is."] = field(default=0, kw_only=True)
+    centres: Annotated[int, "How many pairs the mean reward is made of."] = field(
+        default=10, kw_only=True
+    )
+    max_reward: Annotated[float, "Rewards are plus or minus this."] = field(default=1.0, kw_only=True)
+    weights: Annotated[
+        tuple[float, ...] | None, "How often each context comes; equally often by default."
+    ] = field(default=None, kw_only=True)
+    declared: Annotated[
+        tuple[float, ...] | None, "What the problem says about the weights, where that is not the truth."
+    ] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -89,8 +89,8 @@ def _chances_of_being_chosen(matroid: Matroid) -> list[float]:
 class MatroidArms(MatroidEnvironment):
     """Item i pays 1 with probability means[i], else 0, independently of the others."""
 
-    matroid: Matroid
-    means: tuple[float, ...]
+    matroid: Annotated[Matroid, "Which items may be chosen together."]
+    means: Annotated[tuple[float, ...], "The mean reward of each item."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +66,8 @@ class MovieRatings(MatroidEnvironment):
     the matroid counts as public, and here it is made of everybody's ratings.
     """
 
-    path: str
-    top: int = 100
+    path: Annotated[str, "The folder of the MovieLens data, which you bring yourself."]
+    top: Annotated[int, "How many of the most rated films take part."] = 100
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", str(self.path))

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,9 @@ class LogNormal(Delays):
     array([ 504., 1029.])
     """
 
-    median: float
-    sigma: float = 1.0
-    never: float = 0.0
+    median: Annotated[float, "The delay by which half of all rewards have arrived."]
+    sigma: Annotated[float, "The deviation of the delay's logarithm."] = 1.0
+    never: Annotated[float, "The share of rewards that never arrive."] = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,8 +70,8 @@ class Traffic(Recipe):
 class DayAndNight(Traffic):
     """From `night` people a second at midnight, when it begins, to `day` at noon, as a cosine."""
 
-    night: float = 0.2
-    day: float = 10.0
+    night: Annotated[float, "People a second in the quietest hour."] = 0.2
+    day: Annotated[float, "People a second in the busiest hour."] = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

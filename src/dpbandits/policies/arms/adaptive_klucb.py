@@ -53,5 +53,6 @@ class AdaptiveKLUCB(ForgetfulIndex):
     1-GDP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Azize & Basu 2022, AdaP-KLUCB"
     state: ClassVar = Public

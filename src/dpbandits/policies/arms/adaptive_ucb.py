@@ -47,5 +47,6 @@ class AdaptiveUCB(ForgetfulIndex):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Azize & Basu 2022, AdaP-UCB"
     state: ClassVar = Public

@@ -6,7 +6,7 @@ the argument for their privacy. Each brings a state class of its own with a `sel
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -202,7 +202,7 @@ class ForgetfulIndex(BatchedIndex):
     abstract: ClassVar[bool] = True
     forgets: ClassVar[bool] = True
 
-    alpha: float = 3.1
+    alpha: Annotated[float, "The exploration rate: the index is about α ln t wide."] = 3.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -220,8 +220,10 @@ class CumulativeIndex(BatchedIndex):
     abstract: ClassVar[bool] = True
     forgets: ClassVar[bool] = False
 
-    first_batch: int = 1
-    growth: float = 1.0
+    first_batch: Annotated[int, "The first batch of an arm, in rounds."] = 1
+    growth: Annotated[float, "A batch is this many times as long as all batches before it together."] = (
+        1.0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -97,6 +97,7 @@ class BetaThompson(TrustedPolicy):
     True
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Agrawal & Goyal 2012, Algorithm 2"

@@ -184,6 +184,7 @@ class GaussianThompson(TrustedPolicy):
     10-GDP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Ou, Avella Medina & Cummings 2024, Algorithm 1"

@@ -113,6 +113,7 @@ class HybridThompson(TrustedPolicy):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Hu & Hegde 2022, DP-TS"

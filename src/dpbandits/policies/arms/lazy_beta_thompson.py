@@ -64,6 +64,7 @@ class LazyBetaThompson(OncePerBatch):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
     paper: ClassVar[str] = "Hu & Hegde 2022, Lazy-DP-TS"

@@ -2,7 +2,7 @@ r"""Thompson sampling on released batches, with the privacy noise inside the pos
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -123,15 +123,22 @@ class LazyThompson(OncePerBatch):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
-    first_batch: int | None = None
-    growth: float | None = None
-    block: int = 64
-    unit_variance: float = 0.25
+    first_batch: Annotated[
+        int | None, "The first batch of an arm, in rounds; by default what suits the budget."
+    ] = None
+    growth: Annotated[
+        float | None, "A batch is this many times as long as all batches before it together."
+    ] = None
+    block: Annotated[
+        int, "Releases whose noise is drawn together: more of them means less noise each."
+    ] = 64
+    unit_variance: Annotated[float, "The variance of one reward that the samples assume."] = 0.25
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -155,6 +155,7 @@ class LazyUCB(OncePerBatch):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
     paper: ClassVar[str] = "Hu, Huang & Mehta 2021, Anytime-Lazy-UCB"

@@ -2,7 +2,7 @@ r"""UCB on answers that people randomise themselves (Gajane, Urvoy & Kaufmann 20
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,12 +130,15 @@ class LocalUCB(LocalPolicy):
     <Server LocalUCB(privacy=PureDP(epsilon=1.0), ...) on Arms(..., arms=3, ...), 1 messages>
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
     paper: ClassVar[str] = "Gajane, Urvoy & Kaufmann 2018"
 
-    rewards: str = "binary"
-    loglog: float = 0.0
+    rewards: Annotated[str, 'What people send: "binary", one coin, or "bounded", a noisy number.'] = (
+        "binary"
+    )
+    loglog: Annotated[float, "The factor of ln ln t in the index: 3 in proofs, 0 in practice."] = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@ r"""Thompson sampling with pre-pulls and a wider posterior (Ou et al. 2024, Algo
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
@@ -55,14 +55,22 @@ class ModifiedThompson(TrustedPolicy):
     44.978
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Ou, Avella Medina & Cummings 2024, Algorithm 2"
     needs_horizon: ClassVar[bool] = True
 
-    prepulls: int | None = None
-    variance_scale: float | None = None
-    calibration: str = "exact"
+    prepulls: Annotated[
+        int | None,
+        "How often each arm is played before the first sample; by default what suits the budget.",
+    ] = None
+    variance_scale: Annotated[
+        float | None, "A factor on the variance of samples; by default what meets the budget."
+    ] = None
+    calibration: Annotated[
+        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+    ] = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()

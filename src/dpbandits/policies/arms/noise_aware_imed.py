@@ -2,7 +2,7 @@ r"""IMED with the privacy noise inside its index: the rule to beat at equal priv
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -203,15 +203,24 @@ class NoiseAwareIMED(OncePerBatch):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
     paper: ClassVar[str] = "dpbandits, after Honda & Takemura 2015"
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
-    first_batch: int | None = None
-    growth: float | None = None
-    block: int = 64
-    grace: float | None = None
+    first_batch: Annotated[
+        int | None, "The first batch of an arm, in rounds; by default what suits the budget."
+    ] = None
+    growth: Annotated[
+        float | None, "A batch is this many times as long as all batches before it together."
+    ] = None
+    block: Annotated[
+        int, "Releases whose noise is drawn together: more of them means less noise each."
+    ] = 64
+    grace: Annotated[
+        float | None, "Evidence against an arm that is overlooked: more of it explores more."
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

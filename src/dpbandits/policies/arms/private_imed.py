@@ -61,5 +61,6 @@ class PrivateIMED(CumulativeIndex):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Azize, Wu, Honda et al. 2025, DP-IMED"
     state: ClassVar = Public

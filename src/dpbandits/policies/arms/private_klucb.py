@@ -55,5 +55,6 @@ class PrivateKLUCB(CumulativeIndex):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Azize, Wu, Honda et al. 2025, DP-KLUCB"
     state: ClassVar = Public

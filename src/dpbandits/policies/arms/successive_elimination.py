@@ -2,7 +2,7 @@ r"""Successive elimination on fresh noisy means (Sajed & Sheffet 2019, DP-SE).""
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -165,13 +165,14 @@ class SuccessiveElimination(OncePerBatch):
     1947
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
     paper: ClassVar[str] = "Sajed & Sheffet 2019, DP-SE"
     testing: ClassVar = PolicyTesting(epoch_scale=0.001)
     needs_horizon: ClassVar[bool] = True
 
-    epoch_scale: float = 1.0
+    epoch_scale: Annotated[float, "A factor on the length of epochs; 1 is as printed."] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@ r"""Thompson sampling with a limited number of draws (Hu et al. 2025, DP-TS-UCB)
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,12 +140,15 @@ class ThompsonUCB(TrustedPolicy):
     (32, 8.0)
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Hu et al. 2025, DP-TS-UCB"
     needs_horizon: ClassVar[bool] = True
 
-    draws_scale: float = 1.0
+    draws_scale: Annotated[
+        float, "The paper's c₀: a factor on the number of samples from each posterior."
+    ] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@ r"""Thompson sampling on sums released by a binary tree (Mishra & Thakurta 2015,
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -191,16 +191,23 @@ class TreeThompson(TrustedPolicy):
     (15946, True)
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 2"
     testing: ClassVar = PolicyTesting(constant=_few_decisions)
     needs_horizon: ClassVar[bool] = True
 
-    gap_phase: bool = True
-    burn_in: int | None = None
-    calibration: str = "exact"
-    constant: float = 192.0
+    gap_phase: Annotated[
+        bool, "Whether a first phase estimates the gap, as printed; the experiments leave it out."
+    ] = True
+    burn_in: Annotated[
+        int | None, "Random pulls of each arm before sampling begins, without a gap phase."
+    ] = None
+    calibration: Annotated[
+        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+    ] = "exact"
+    constant: Annotated[float, "A factor on the length of the first phases; 192 as printed."] = 192.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@ r"""UCB on sums released by a binary tree (Mishra & Thakurta 2015, Algorithm 1).
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -152,15 +152,20 @@ class TreeUCB(OncePerBatch):
     0.2-DP 6508
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 1"
     testing: ClassVar = PolicyTesting(confidence="chernoff")
     needs_horizon: ClassVar[bool] = True
 
-    confidence: str = "theory"
-    calibration: str = "exact"
-    failure: float = 0.1
+    confidence: Annotated[
+        str, '"theory" leaves room for the noise (Γ); "chernoff" is the interval of the experiments.'
+    ] = "theory"
+    calibration: Annotated[
+        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+    ] = "exact"
+    failure: Annotated[float, "The probability with which the confidence bounds may fail."] = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()

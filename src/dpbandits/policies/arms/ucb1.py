@@ -101,6 +101,7 @@ class UCB1(TrustedPolicy):
     1
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Auer, Cesa-Bianchi & Fischer 2002"

@@ -61,6 +61,7 @@ class UniformArms(TrustedPolicy):
     No privacy guarantee: it reads no rewards, so there is nothing to protect.
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"

@@ -2,7 +2,7 @@ r"""CAPRI: explore uniformly, estimate privately, eliminate (Pavlovic, Salgia & 
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,12 +197,17 @@ class EliminatingPolicy(Policy):
     testing: ClassVar = PolicyTesting(first_epoch=7)
     local: ClassVar[bool] = False
 
-    first_epoch: int | None = None
-    width: float = 1.0
-    failure: float = 0.1
-    tau: float | None = None
-    copies: bool | None = None
-    calibration: str = "exact"
+    first_epoch: Annotated[int | None, "The first epoch, in rounds; 500 by default."] = None
+    width: Annotated[float, "A factor on the confidence margins: below 1 they are heuristic."] = 1.0
+    failure: Annotated[float, "The probability with which the confidence margins may fail."] = 0.1
+    tau: Annotated[float | None, "The ridge τ; by default what suits the budget."] = None
+    copies: Annotated[
+        bool | None,
+        "Whether estimates use random copies of an epoch, as printed, not their expectation.",
+    ] = None
+    calibration: Annotated[
+        str, '"exact": the least noise and tight margins; "paper": both as printed.'
+    ] = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -365,6 +370,7 @@ class Capri(EliminatingPolicy, OncePerBatch):
     >>> learner.update(action, reward=1.0)
     """
 
+    status: ClassVar[str] = "proved"
     one_slot: ClassVar[bool] = True
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@ r"""Thompson sampling on a kernel's posterior, from one noisy sum per epoch."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,11 +130,17 @@ class PosteriorPolicy(Policy):
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_epoch=7, growth=0.5, draws=3)
 
-    first_epoch: int | None = None
-    growth: float = 1.0
-    prior: float = 0.05
-    spread: float = 0.5
-    draws: int = 200
+    first_epoch: Annotated[
+        int | None, "The first epoch, in rounds; by default what suits the budget."
+    ] = None
+    growth: Annotated[float, "An epoch is about this many times as long as all before it together."] = (
+        1.0
+    )
+    prior: Annotated[
+        float, "The variance of the mean reward that is assumed, in units of max_reward²."
+    ] = 0.05
+    spread: Annotated[float, "A factor on the deviation of samples."] = 0.5
+    draws: Annotated[int, "How many samples each epoch's table of probabilities is made of."] = 200
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -238,6 +244,7 @@ class KernelThompson(PosteriorPolicy, OncePerBatch):
     >>> learner.update(action, reward=1.0)
     """
 
+    status: ClassVar[str] = "proved"
     one_slot: ClassVar[bool] = True
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@ r"""GP-UCB on finite sets (Srinivas, Krause, Kakade & Seeger 2010), not private.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,14 +120,19 @@ class KernelUCB(TrustedPolicy):
     No privacy guarantee: it decides by raw contexts and rewards.
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = KernelContexts
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Srinivas, Krause, Kakade & Seeger 2010"
 
     privacy: Budget = field(default_factory=NonPrivate)
-    width: float = 0.5
-    reward_variance: float = 1.0
-    delay: float = 0.1
+    width: Annotated[float, "A factor on the width of the confidence bounds."] = 0.5
+    reward_variance: Annotated[
+        float, "The variance of rewards that is assumed, in units of max_reward²."
+    ] = 1.0
+    delay: Annotated[
+        float, "New rewards of a pair are used once they number this share of the old ones."
+    ] = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()

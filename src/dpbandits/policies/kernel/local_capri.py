@@ -119,6 +119,7 @@ class LocalCapri(LocalKernelPolicy, EliminatingPolicy):
     >>> server.receive(person.report(reward=0.5))
     """
 
+    status: ClassVar[str] = "proved"
     local: ClassVar[bool] = True
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:

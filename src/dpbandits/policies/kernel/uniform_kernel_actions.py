@@ -56,6 +56,7 @@ class UniformKernelActions(TrustedPolicy):
     No privacy guarantee: it reads no rewards, so there is nothing to protect.
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = KernelContexts
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"

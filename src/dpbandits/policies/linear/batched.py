@@ -25,7 +25,7 @@ sets stay valid: the noise of weighed rewards is no larger than weighed rows mak
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numba.extending import register_jitable
@@ -211,10 +211,18 @@ class BatchedLinear(OncePerBatch):
     testing: ClassVar = PolicyTesting(first_batch=2, blocks=(2, 3))
     usual_blocks: ClassVar[tuple[int, ...]] = (512, 1024)
 
-    first_batch: int | None = None
-    growth: float = 0.1
-    pace: float | None = None
-    blocks: tuple[int, ...] | None = None
+    first_batch: Annotated[
+        int | None, "The first batch, in rounds; by default what suits the budget."
+    ] = None
+    growth: Annotated[float, "A batch is at most this many times as long as all rounds before it."] = 0.1
+    pace: Annotated[
+        float | None,
+        "A batch is at most this many times √t long at round t; by default what suits the budget.",
+    ] = None
+    blocks: Annotated[
+        tuple[int, ...] | None,
+        "How many releases' noise is drawn together, block by block; the last size repeats.",
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@ r"""Linear Thompson sampling on batches, as wide as the privacy noise makes it."
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -82,9 +82,12 @@ class BatchedLinThompson(BatchedLinear):
     1-GDP
     """
 
+    status: ClassVar[str] = "proved"
     state: ClassVar = Public
 
-    spread: float | None = None
+    spread: Annotated[
+        float | None, "A factor on the deviation of samples; by default what did best."
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

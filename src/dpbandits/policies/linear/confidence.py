@@ -10,7 +10,7 @@ Everything is in units of the bounds: rewards of σ-subgaussian noise and ‖θ*
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from numba.extending import register_jitable
 
@@ -83,9 +83,15 @@ class ConfidentPolicy(Policy):
 
     abstract: ClassVar[bool] = True
 
-    failure: float | None = None
-    noise_level: float | None = None
-    parameter_norm: float | None = None
+    failure: Annotated[
+        float | None, "The probability with which confidence sets may fail; 1/t by default."
+    ] = None
+    noise_level: Annotated[float | None, "The subgaussian level of rewards; max_reward by default."] = (
+        None
+    )
+    parameter_norm: Annotated[
+        float | None, "A bound on the norm of the parameters; max_reward over max_norm by default."
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

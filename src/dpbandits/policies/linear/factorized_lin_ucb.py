@@ -1,7 +1,7 @@
 r"""Linear UCB with a fresh private sum in every round from a few buffers."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -117,6 +117,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
     1-GDP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearContexts
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
@@ -124,9 +125,13 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
     compiles: ClassVar[bool] = True
     one_slot: ClassVar[bool] = True
 
-    buffers: int = 8
-    length: int | None = None
-    shift: float = 8.0
+    buffers: Annotated[
+        int, "How many running sums the noise is made of: more of them means less noise."
+    ] = 8
+    length: Annotated[int | None, "How many rounds the noise is made for; very many by default."] = None
+    shift: Annotated[
+        float, "How much regularisation is added to the noisy Gram matrix, in units of its noise."
+    ] = 8.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 r"""Linear Thompson sampling (Agrawal & Goyal 2013)."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -43,14 +43,15 @@ class LinThompson(TrustedPolicy):
     0
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Agrawal & Goyal 2013"
     compiles: ClassVar[bool] = True
 
     privacy: Budget = field(default_factory=NonPrivate)
-    regularizer: float = 1.0
-    spread: float = 0.5
+    regularizer: Annotated[float, "The ridge ρ that is added to the Gram matrix."] = 1.0
+    spread: Annotated[float, "A factor on the deviation of samples."] = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@ r"""Linear UCB (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism over a confid
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -49,13 +49,14 @@ class LinUCB(TrustedPolicy, ConfidentPolicy):
     0
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Abbasi-Yadkori, Pál & Szepesvári 2011"
     compiles: ClassVar[bool] = True
 
     privacy: Budget = field(default_factory=NonPrivate)
-    regularizer: float = 1.0
+    regularizer: Annotated[float, "The ridge ρ that is added to the Gram matrix."] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

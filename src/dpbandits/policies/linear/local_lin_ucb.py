@@ -2,7 +2,7 @@ r"""Linear UCB on rows that people randomise themselves (Zheng, Cai, Huang, Li &
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -135,11 +135,14 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
     >>> server.receive(person.report(1.0))
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearContexts
     accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Zheng, Cai, Huang, Li & Wang 2020"
 
-    shift: float = 8.0
+    shift: Annotated[
+        float, "How much regularisation is added to the noisy Gram matrix, in units of its noise."
+    ] = 8.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 r"""Contextual Thompson sampling on Laplace trees (Mishra & Thakurta 2015, Algorithm 4), corrected."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -43,10 +43,11 @@ class TreeContextualThompson(TreeContextual):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 4"
     state: ClassVar = Public
 
-    spread: float = 0.5
+    spread: Annotated[float, "A factor on the deviation of samples."] = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@ r"""Contextual UCB on Laplace trees (Mishra & Thakurta 2015, Algorithm 3), corre
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba.extending import register_jitable
@@ -147,10 +147,11 @@ class TreeContextualUCB(TreeContextual):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 3"
     state: ClassVar = Public
 
-    width: float = 1.0
+    width: Annotated[float, "A factor on the width of the confidence bounds."] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

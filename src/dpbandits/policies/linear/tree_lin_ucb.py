@@ -2,7 +2,7 @@ r"""Linear UCB with changing regularisers on a private tree (Shariff & Sheffet 2
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba.extending import register_jitable
@@ -146,16 +146,21 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     0.06651-GDP
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearContexts
     accepts: ClassVar = GAUSSIAN_KINDS
     paper: ClassVar[str] = "Shariff & Sheffet 2018, Algorithm 1"
     needs_horizon: ClassVar[bool] = True
     compiles: ClassVar[bool] = True
 
-    noise: str = "gaussian"
-    calibration: str = "exact"
-    shifted: bool = True
-    rho_min: float | None = None
+    noise: Annotated[str, 'The noise in each node of the tree: "gaussian" or "wishart".'] = "gaussian"
+    calibration: Annotated[
+        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+    ] = "exact"
+    shifted: Annotated[bool, "Whether Wishart noise is shifted back towards zero."] = True
+    rho_min: Annotated[
+        float | None, "The smallest eigenvalue of the regulariser; by default the paper's."
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

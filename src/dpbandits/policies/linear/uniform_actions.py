@@ -54,6 +54,7 @@ class UniformActions(TrustedPolicy):
     No privacy guarantee: it reads no rewards, so there is nothing to protect.
     """
 
+    status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"

@@ -2,7 +2,7 @@ r"""CUCB-DP (Chen et al. 2020): UCB on sums released by a tree for each item."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -136,10 +136,13 @@ class CombinatorialTreeUCB(MatroidPolicy):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
     paper: ClassVar[str] = "Chen, Zheng, Zhou, Yang, Chen & Wang 2020, CUCB-DP"
 
-    calibration: str = "exact"
+    calibration: Annotated[
+        str, '"exact": confidence bounds from the variance of the noise; "paper": as printed.'
+    ] = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.matroids import MatroidBases
 
@@ -26,6 +26,5 @@ class MatroidPolicy(TrustedPolicy):
             unit=Unit.REWARD_VECTOR,
             trust=Trust.CENTRAL,
             public=problem.public_facts(),
-            status="proved" if isinstance(budget, NonPrivate) else self.status,
             reason=reason,
         )

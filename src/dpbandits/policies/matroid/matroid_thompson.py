@@ -1,7 +1,7 @@
 r"""Combinatorial Thompson sampling (Wang & Chen 2018) on matroids, without privacy."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -54,10 +54,11 @@ class MatroidThompson(ExactPolicy):
     2
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Wang & Chen 2018, CTS"
     state: ClassVar = Public
 
-    prior: str = "gaussian"
+    prior: Annotated[str, 'The law of samples: "gaussian" or "beta".'] = "gaussian"
 
     def __post_init__(self) -> None:
         super().__post_init__()

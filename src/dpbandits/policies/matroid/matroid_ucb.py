@@ -49,5 +49,6 @@ class MatroidUCB(ExactPolicy):
     >>> learner.update(items, [1.0, 0.0])
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Kveton, Wen, Ashkan, Eydgahi & Eriksson 2014, OMM"
     state: ClassVar = Public

@@ -58,5 +58,6 @@ class PrivateMatroidThompson(ForgetfulBatches):
     1-DP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Chandak, Hu & Hegde, DPTS-MAT"
     state: ClassVar = Public

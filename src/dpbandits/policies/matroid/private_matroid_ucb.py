@@ -2,7 +2,7 @@ r"""DPUCB-MAT (Chandak, Hu & Hegde, Algorithm 2): UCB on doubling batches that f
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -136,7 +136,9 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
     accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
     state: ClassVar[type[Public]]
 
-    calibration: str = "exact"
+    calibration: Annotated[
+        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+    ] = "exact"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -229,5 +231,6 @@ class PrivateMatroidUCB(ForgetfulBatches):
     3-DP
     """
 
+    status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Chandak, Hu & Hegde, DPUCB-MAT"
     state: ClassVar = UCBPublic

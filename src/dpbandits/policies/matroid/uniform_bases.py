@@ -46,6 +46,7 @@ class UniformBases(MatroidPolicy):
     No privacy guarantee: it reads no rewards, so there is nothing to protect.
     """
 
+    status: ClassVar[str] = "proved"
     accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"
 

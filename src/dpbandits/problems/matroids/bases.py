@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class MatroidBases(Problem):
     stored. The bases are the output, so how often each item was chosen is public.
     """
 
-    matroid: Matroid
+    matroid: Annotated[Matroid, "Which sets of items may be chosen together."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

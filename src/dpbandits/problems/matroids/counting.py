@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +77,8 @@ class UniformMatroid(Matroid):
     2
     """
 
-    items: int
-    most: int
+    items: Annotated[int, "How many items there are."]
+    most: Annotated[int, "How many may be chosen together."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,8 +103,8 @@ class PartitionMatroid(Matroid):
     (1, 3, 4)
     """
 
-    groups: tuple[int, ...]
-    capacities: tuple[int, ...]
+    groups: Annotated[tuple[int, ...], "The group of each item."]
+    capacities: Annotated[tuple[int, ...], "How many items of each group may be chosen."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,9 +133,9 @@ class LaminarMatroid(Matroid):
     (True, False)
     """
 
-    items: int
-    sets: tuple[tuple[int, ...], ...]
-    capacities: tuple[int, ...]
+    items: Annotated[int, "How many items there are."]
+    sets: Annotated[tuple[tuple[int, ...], ...], "Sets of items, nested or disjoint."]
+    capacities: Annotated[tuple[int, ...], "How many items of each set may be chosen."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 """Matroids made of others: with fewer items in a set, or with fewer items at all."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,8 @@ class TruncatedMatroid(Matroid):
     2
     """
 
-    matroid: Matroid
-    most: int
+    matroid: Annotated[Matroid, "The matroid to choose from."]
+    most: Annotated[int, "How many items may be chosen together."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,8 +92,8 @@ class RestrictedMatroid(Matroid):
     2
     """
 
-    matroid: Matroid
-    items: tuple[int, ...]
+    matroid: Annotated[Matroid, "The matroid to choose from."]
+    items: Annotated[tuple[int, ...], "The items that stay."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

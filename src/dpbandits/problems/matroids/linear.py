@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -153,7 +153,10 @@ class LinearMatroid(Matroid):
     (2, (4,), False)
     """
 
-    vectors: tuple[tuple[float, ...], ...]
+    vectors: Annotated[
+        tuple[tuple[float, ...], ...],
+        "One vector for each item; independent ones may be chosen together.",
+    ]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -220,7 +223,10 @@ class GraphicMatroid(Matroid):
     False
     """
 
-    edges: tuple[tuple[int, int], ...]
+    edges: Annotated[
+        tuple[tuple[int, int], ...],
+        "The two ends of each edge; edges without a cycle may be chosen together.",
+    ]
 
     def __post_init__(self) -> None:
         super().__post_init__()

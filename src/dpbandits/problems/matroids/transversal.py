@@ -1,7 +1,7 @@
 """Items that fill places: a set is independent if each of its items can have a place of its own."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,10 @@ class TransversalMatroid(Matroid):
     (1, 2)
     """
 
-    places: tuple[tuple[int, ...], ...]
+    places: Annotated[
+        tuple[tuple[int, ...], ...],
+        "The places each item can take; items with a place each may be chosen together.",
+    ]
 
     def __post_init__(self) -> None:
         super().__post_init__()

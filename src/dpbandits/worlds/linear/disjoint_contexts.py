@@ -1,7 +1,7 @@
 """One context vector a person, and parameters of its own for each arm."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,8 @@ class DisjointContexts(LinearEnvironment):
     matrix with c in block a of row a, so that θ* = (θ_1, …, θ_arms), of length √arms.
     """
 
-    dim: int = 4
-    arms: int = 10
+    dim: Annotated[int, "How many features a person has."] = 4
+    arms: Annotated[int, "How many arms there are."] = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()

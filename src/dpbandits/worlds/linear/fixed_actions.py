@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -30,11 +30,13 @@ class FixedActions(LinearEnvironment):
     as her private features (`LinearContexts`). Both are the same instance; another seed is another one.
     """
 
-    dim: int = 5
-    actions: int = 25
-    gap: float = 0.1
-    public: bool = False
-    seed: int = 0
+    dim: Annotated[int, "How many features an action has."] = 5
+    actions: Annotated[int, "How many actions there are."] = 25
+    gap: Annotated[float, "How much better the best action is than any other, at least."] = 0.1
+    public: Annotated[
+        bool, "Whether the set is declared beforehand: the problem is LinearActions then."
+    ] = False
+    seed: Annotated[int, "Which set of actions it is."] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

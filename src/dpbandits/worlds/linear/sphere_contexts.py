@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -48,10 +48,10 @@ class SphereContexts(LinearEnvironment):
     uniform on {‖x‖ = 1, ⟨x, θ*⟩ = ¾}; the others are uniform on {‖x‖ = 1, −¾ ≤ ⟨x, θ*⟩ ≤ ¾ − gap}.
     """
 
-    dim: int = 5
-    actions: int = 25
-    gap: float = 0.1
-    rewards: Rewards = "signs"
+    dim: Annotated[int, "How many features an action has."] = 5
+    actions: Annotated[int, "How many actions each person may choose from."] = 25
+    gap: Annotated[float, "How much better the best action is than any other, at least."] = 0.1
+    rewards: Annotated[Rewards, 'The law of rewards: "signs", ±1, or "gaussian".'] = "signs"
 
     def __post_init__(self) -> None:
         super().__post_init__()

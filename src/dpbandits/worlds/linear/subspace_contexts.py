@@ -3,7 +3,7 @@
 import functools
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -33,9 +33,9 @@ class LowRankContexts(LinearEnvironment):
     The subspace and a unit θ* in it are uniformly random, drawn once a run.
     """
 
-    dim: int = 20
-    actions: int = 25
-    rank: int = 3
+    dim: Annotated[int, "How many features an action has."] = 20
+    actions: Annotated[int, "How many actions each person may choose from."] = 25
+    rank: Annotated[int, "The dimension of the subspace that all features lie in."] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,10 +70,10 @@ class SwitchingContexts(LinearEnvironment):
     is uniform on the unit sphere. With `tilt` 0 nothing learned before the switch is of use after it.
     """
 
-    dim: int = 5
-    actions: int = 25
-    switch: int = 50_000
-    tilt: float = 0.3
+    dim: Annotated[int, "How many features an action has."] = 5
+    actions: Annotated[int, "How many actions each person may choose from."] = 25
+    switch: Annotated[int, "The round after which features lie in the other subspace."] = 50_000
+    tilt: Annotated[float, "How far features may stick out of their subspace."] = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,10 +113,12 @@ class RotatingContexts(LinearEnvironment):
     to the plane. θ* is uniform on the unit sphere. Old data say little about today's contexts.
     """
 
-    dim: int = 5
-    actions: int = 25
-    turn: int = 100_000
-    tilt: float = 0.3
+    dim: Annotated[int, "How many features an action has."] = 5
+    actions: Annotated[int, "How many actions each person may choose from."] = 25
+    turn: Annotated[int, "The rounds in which the plane of features turns through all of space."] = (
+        100_000
+    )
+    tilt: Annotated[float, "How far features may stick out of their plane."] = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
