@@ -21,6 +21,7 @@ from dpbandits.experiments.documentation import sections, write_reproduction
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
 from dpbandits.policies import policy_kinds
+from dpbandits.recipes import _KINDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -138,6 +139,15 @@ def test_public_names_are_sorted_complete_and_real() -> None:
 
 def _lists_names(node: ast.stmt) -> TypeGuard[ast.Assign]:
     return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+
+
+def test_every_option_of_every_recipe_has_a_sentence() -> None:
+    kinds = [kind for named in _KINDS.values() for kind in named.values()]
+    ours = [kind for kind in kinds if kind.__module__.startswith("dpbandits.")]
+    assert len(ours) > 70
+    for kind in ours:
+        for option in kind.options():
+            assert re.fullmatch(r"\S.*\.", option.about), f"{kind.__name__}.{option.name}"
 
 
 def test_running_the_package_is_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,20 @@ import dataclasses
 import json
 import numbers
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+
+# What is taken for a tuple of numbers, or of rows of them, which a recipe turns it into.
+Floats = Sequence[float] | NDArray[Any]
+Ints = Sequence[int] | NDArray[Any]
+FloatRows = Sequence[Sequence[float]] | NDArray[Any]
+IntRows = Sequence[Sequence[int]] | NDArray[Any]
 
 # By name, then by where it was written: outside this package a name may be given twice.
 _KINDS: dict[str, dict[str, type["Recipe"]]] = {}

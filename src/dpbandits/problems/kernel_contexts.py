@@ -16,6 +16,7 @@ from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.kernels import Array, Kernel, SquaredExponential
 from dpbandits.problems.problem import Problem
 from dpbandits.problems.testing import ProblemTesting
+from dpbandits.recipes import FloatRows, Floats
 
 Points = tuple[tuple[float, ...], ...]
 # Residual k(w, w) below which a pair is taken to be spanned by others, as a share of the largest.
@@ -43,10 +44,10 @@ class KernelContexts(Problem):
     trust: ClassVar[Trust] = Trust.JOINT
 
     kernel: Annotated[Kernel, "How alike the rewards of two pairs of context and action are."]
-    contexts: Annotated[Points, "The public grid of contexts."]
-    actions: Annotated[Points, "The public grid of actions."]
+    contexts: Annotated[Floats | FloatRows, "The public grid of contexts."]
+    actions: Annotated[Floats | FloatRows, "The public grid of actions."]
     weights: Annotated[
-        tuple[float, ...] | None,
+        Floats | None,
         "How often each context comes, by public knowledge; equally often by default.",
     ] = field(default=None, kw_only=True)
     max_reward: Annotated[float, "Rewards are clipped to plus or minus this."] = field(
@@ -152,7 +153,7 @@ class KernelContexts(Problem):
 
     def features(self) -> "Features":
         """Vectors whose inner products are the kernel, one for each pair."""
-        made = _features(self.kernel, self.contexts, self.actions, self.max_rank)
+        made = _features(self.kernel, tuple(self.contexts), tuple(self.actions), self.max_rank)
         return made._replace(rows=made.rows.copy())
 
 

@@ -13,6 +13,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.problem import Problem, UnusableContext
 from dpbandits.problems.testing import ProblemTesting
+from dpbandits.recipes import FloatRows
 
 Array = NDArray[np.float64]
 # Of examples: not 1, so that a policy that forgets its bounds is found out.
@@ -137,7 +138,7 @@ class LinearActions(LinearProblem):
 
     trust: ClassVar[Trust] = Trust.CENTRAL
 
-    features: Annotated[tuple[tuple[float, ...], ...], "One row of numbers for each action; public."]
+    features: Annotated[FloatRows, "One row of numbers for each action; public."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

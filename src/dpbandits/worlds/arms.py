@@ -12,6 +12,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Arms
+from dpbandits.recipes import Floats
 from dpbandits.worlds.environment import Environment
 
 
@@ -46,7 +47,7 @@ def _tuple(name: str, values: Iterable[float]) -> tuple[float, ...]:
 class BernoulliArms(_ArmsEnvironment):
     """Arm i pays 1 with probability means[i], else 0."""
 
-    means: Annotated[tuple[float, ...], "The mean reward of each arm."]
+    means: Annotated[Floats, "The mean reward of each arm."]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "means", _tuple("means", self.means))
@@ -55,7 +56,7 @@ class BernoulliArms(_ArmsEnvironment):
 
     def arm_means(self) -> tuple[float, ...]:
         """As given."""
-        return self.means
+        return tuple(self.means)
 
     def world(self) -> "BernoulliWorld":
         """The means as an array, and the best of them."""
@@ -84,7 +85,7 @@ class BernoulliWorld(NamedTuple):
 class TruncatedExponentialArms(_ArmsEnvironment):
     """Arm i pays X in [0, 1] with density proportional to exp(−rates[i]·x)."""
 
-    rates: Annotated[tuple[float, ...], "The rate of each arm's exponential law, which is cut off at 1."]
+    rates: Annotated[Floats, "The rate of each arm's exponential law, which is cut off at 1."]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rates", _tuple("rates", self.rates))

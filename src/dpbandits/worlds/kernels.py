@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.errors import InvalidInput
-from dpbandits.problems.kernel_contexts import KernelContexts, Points, points, shares
+from dpbandits.problems.kernel_contexts import KernelContexts, points, shares
 from dpbandits.problems.kernels import Kernel, Matern, SquaredExponential
+from dpbandits.recipes import FloatRows, Floats
 from dpbandits.worlds.environment import Environment
 
 
@@ -24,8 +25,8 @@ class KernelWorld(Environment):
     """
 
     kernel: Annotated[Kernel, "The kernel in whose space the mean reward lies."]
-    contexts: Annotated[Points, "The grid of contexts."]
-    actions: Annotated[Points, "The grid of actions."]
+    contexts: Annotated[Floats | FloatRows, "The grid of contexts."]
+    actions: Annotated[Floats | FloatRows, "The grid of actions."]
     norm: Annotated[float, "The norm of the mean reward in the kernel's space."] = field(
         default=1.0, kw_only=True
     )
@@ -34,11 +35,11 @@ class KernelWorld(Environment):
         default=10, kw_only=True
     )
     max_reward: Annotated[float, "Rewards are plus or minus this."] = field(default=1.0, kw_only=True)
-    weights: Annotated[
-        tuple[float, ...] | None, "How often each context comes; equally often by default."
-    ] = field(default=None, kw_only=True)
+    weights: Annotated[Floats | None, "How often each context comes; equally often by default."] = field(
+        default=None, kw_only=True
+    )
     declared: Annotated[
-        tuple[float, ...] | None, "What the problem says about the weights, where that is not the truth."
+        Floats | None, "What the problem says about the weights, where that is not the truth."
     ] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:

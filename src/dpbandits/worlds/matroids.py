@@ -14,6 +14,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.problems import Matroid, MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import shuffle, start_greedy
+from dpbandits.recipes import Floats
 from dpbandits.worlds.environment import Environment
 
 Array = NDArray[np.float64]
@@ -90,7 +91,7 @@ class MatroidArms(MatroidEnvironment):
     """Item i pays 1 with probability means[i], else 0, independently of the others."""
 
     matroid: Annotated[Matroid, "Which items may be chosen together."]
-    means: Annotated[tuple[float, ...], "The mean reward of each item."]
+    means: Annotated[Floats, "The mean reward of each item."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,7 +115,7 @@ class MatroidArms(MatroidEnvironment):
 
     def item_means(self) -> tuple[float, ...]:
         """As given."""
-        return self.means
+        return tuple(self.means)
 
     def world(self) -> "ItemsWorld":
         """The means, and room for the rewards of a round."""

@@ -43,6 +43,7 @@ from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearActions, LinearProblem
+from dpbandits.recipes import Ints
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 Array = NDArray[np.float64]
@@ -220,7 +221,7 @@ class BatchedLinear(OncePerBatch):
         "A batch is at most this many times √t long at round t; by default what suits the budget.",
     ] = None
     blocks: Annotated[
-        tuple[int, ...] | None,
+        Ints | None,
         "How many releases' noise is drawn together, block by block; the last size repeats.",
     ] = None
 
@@ -244,7 +245,7 @@ class BatchedLinear(OncePerBatch):
         mu = math.inf if isinstance(self.privacy, NonPrivate) else self.privacy.to_gaussian().mu
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
         # Long blocks of large matrices would fill the memory.
-        blocks = self.blocks or (self.usual_blocks if dim <= 64 else (512,))
+        blocks = tuple(self.blocks or (self.usual_blocks if dim <= 64 else (512,)))
         batches, buffers = start_batches(1, widths.size, 1.0, self.privacy, block=blocks, widths=widths)
         first = max(16, math.ceil(15.0 / mu)) if self.first_batch is None else self.first_batch
         # With noise of its own every batch costs as much, so that there should be few.
@@ -278,7 +279,7 @@ class BatchedLinear(OncePerBatch):
 
     def blocks_used(self) -> tuple[int, ...]:
         """As given, or as usual."""
-        return self.blocks or self.usual_blocks
+        return tuple(self.blocks or self.usual_blocks)
 
     def numbers_of_one(self, problem: Any) -> int:
         """All of G and u."""

@@ -11,6 +11,7 @@ from dpbandits import checks
 from dpbandits.engine.state import FLAG, FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
+from dpbandits.recipes import IntRows, Ints
 
 Integers = NDArray[np.int64]
 
@@ -103,8 +104,8 @@ class PartitionMatroid(Matroid):
     (1, 3, 4)
     """
 
-    groups: Annotated[tuple[int, ...], "The group of each item."]
-    capacities: Annotated[tuple[int, ...], "How many items of each group may be chosen."]
+    groups: Annotated[Ints, "The group of each item."]
+    capacities: Annotated[Ints, "How many items of each group may be chosen."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,7 +122,7 @@ class PartitionMatroid(Matroid):
     def state(self) -> Counts:
         """A set per group."""
         sets = [[i for i, g in enumerate(self.groups) if g == k] for k in range(len(self.capacities))]
-        return _start_counts(self.size, sets, self.capacities)
+        return _start_counts(self.size, sets, tuple(self.capacities))
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,8 @@ class LaminarMatroid(Matroid):
     """
 
     items: Annotated[int, "How many items there are."]
-    sets: Annotated[tuple[tuple[int, ...], ...], "Sets of items, nested or disjoint."]
-    capacities: Annotated[tuple[int, ...], "How many items of each set may be chosen."]
+    sets: Annotated[IntRows, "Sets of items, nested or disjoint."]
+    capacities: Annotated[Ints, "How many items of each set may be chosen."]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,4 +165,4 @@ class LaminarMatroid(Matroid):
 
     def state(self) -> Counts:
         """The sets as they are."""
-        return _start_counts(self.items, self.sets, self.capacities)
+        return _start_counts(self.items, tuple(self.sets), tuple(self.capacities))

@@ -10,6 +10,7 @@ from dpbandits import checks
 from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
+from dpbandits.recipes import Ints
 
 
 class Truncated(NamedTuple):
@@ -93,7 +94,7 @@ class RestrictedMatroid(Matroid):
     """
 
     matroid: Annotated[Matroid, "The matroid to choose from."]
-    items: Annotated[tuple[int, ...], "The items that stay."]
+    items: Annotated[Ints, "The items that stay."]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
+from dpbandits.recipes import FloatRows, IntRows
 
 Integers = NDArray[np.int64]
 # The largest prime below 2³¹, so that products fit 64 bits. As a constant it is divided by quickly.
@@ -154,7 +155,7 @@ class LinearMatroid(Matroid):
     """
 
     vectors: Annotated[
-        tuple[tuple[float, ...], ...],
+        FloatRows,
         "One vector for each item; independent ones may be chosen together.",
     ]
 
@@ -169,7 +170,7 @@ class LinearMatroid(Matroid):
 
     def state(self) -> Vectors:
         """The vectors modulo enough primes."""
-        return _copied(_start_linear(self.vectors))
+        return _copied(_start_linear(tuple(self.vectors)))
 
 
 def _table_of_numbers(vectors: Iterable[Iterable[float]]) -> tuple[tuple[float, ...], ...]:
@@ -224,7 +225,7 @@ class GraphicMatroid(Matroid):
     """
 
     edges: Annotated[
-        tuple[tuple[int, int], ...],
+        IntRows,
         "The two ends of each edge; edges without a cycle may be chosen together.",
     ]
 

@@ -10,6 +10,7 @@ from dpbandits import checks
 from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.matroids.matroid import Matroid
+from dpbandits.recipes import IntRows
 
 Integers = NDArray[np.int64]
 
@@ -77,7 +78,7 @@ class TransversalMatroid(Matroid):
     """
 
     places: Annotated[
-        tuple[tuple[int, ...], ...],
+        IntRows,
         "The places each item can take; items with a place each may be chosen together.",
     ]
 
