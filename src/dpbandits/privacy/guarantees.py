@@ -117,8 +117,8 @@ class Guarantee:
     def implies(self, other: "Guarantee") -> bool:
         """Whether this guarantee is at least as strong; different units or trust do not compare.
 
-        One for k rounds of a person holds for fewer. It also holds where people are not distinguished, for
-        those who take part once: no round costs more than all of hers. The other way round nothing
+        One for k rounds of a person holds for fewer. It also holds where people are not distinguished,
+        for those who take part once: no round costs more than all of hers. The other way round nothing
         follows, not even for k = 1, where people may return and are distinguished.
         """
         if (self.unit, self.trust) != (other.unit, other.trust):

@@ -21,7 +21,7 @@ measured in those units: Δ² = sup Σ_i (change of coordinate i / w_i)².
 
 **How good.** θ and θ̂ minimise the noise of the last of `length` prefix sums, in the logarithms of
 1 − θ. Eight buffers are within one percent of the square root of A, which needs all of the past, and
-that within a tenth of what any factorization can do. Past its design length the noise continues like that
+that within a tenth of what any factorization can do. Past its design length the noise grows like that
 of a plain sum of noises. Stopping the calibration at the length would save 0.7 percent at 10⁴ rows and
 less later, so it is not offered.
 """
