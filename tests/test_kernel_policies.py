@@ -308,7 +308,7 @@ class TrustsTheServersMap(dpb.local.LocalCapri):
     class state(local_capri.Public):
         def report(self, context: int, action: int, reward: float, noise: Any) -> Any:
             pair = context * self.table.shape[1] + action
-            value = dpb.problems.kernel_contexts.bounded(reward, self.widths.bound)
+            value = dpb.problems.kernel_contexts.bounded(reward, self.confidence.bound)
             for axis in range(self.message.size):
                 drawn = noise.normal(value * self.maps[pair, axis], self.scale)
                 self.message[axis] = rounded(drawn, self.step)
@@ -329,7 +329,7 @@ class TrustsWhatIsActive(dpb.local.LocalCapri):
             pair = context * self.table.shape[1] + action
             norms = np.sqrt(np.sum(self.maps**2, axis=1))
             longest = max(1.0, float(np.max(norms[self.active.ravel()], initial=0.0)))
-            value = dpb.problems.kernel_contexts.bounded(reward, self.widths.bound) / longest
+            value = dpb.problems.kernel_contexts.bounded(reward, self.confidence.bound) / longest
             for axis in range(self.message.size):
                 drawn = noise.normal(value * self.maps[pair, axis], self.scale)
                 self.message[axis] = rounded(drawn, self.step)
@@ -435,13 +435,13 @@ def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
 
 def test_bad_options_are_refused_by_name() -> None:
     for kind, options in (
-        (dpb.kernels.Capri, {"confidence": "half"}),
-        (dpb.kernels.Capri, {"design": "guessed"}),
+        (dpb.kernels.Capri, {"calibration": "half"}),
+        (dpb.kernels.Capri, {"copies": "guessed"}),
         (dpb.kernels.Capri, {"width": 0.0}),
         (dpb.kernels.Capri, {"tau": -1.0}),
         (dpb.kernels.Capri, {"failure": 1.0}),
         (dpb.kernels.Capri, {"first_epoch": 0}),
-        (dpb.KernelThompson, {"growth": 1.0}),
+        (dpb.KernelThompson, {"growth": 0.0}),
         (dpb.KernelThompson, {"prior": 0.0}),
         (dpb.KernelThompson, {"spread": 0.0}),
         (dpb.KernelThompson, {"draws": 0}),

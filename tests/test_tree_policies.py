@@ -127,7 +127,7 @@ def test_tree_ucb_by_hand_with_noise() -> None:
 
 
 @pytest.mark.parametrize("horizon", [34, 35, 36, 1026, 1027, 1028, 1029])
-@pytest.mark.parametrize("split", ["tight", "paper"])
+@pytest.mark.parametrize("split", ["exact", "paper"])
 def test_the_noise_of_a_node(horizon: int, split: str) -> None:
     problem, parts = dpb.Arms(3, horizon=horizon), 3 if split == "paper" else 1
     levels = math.floor(math.log2(horizon - 3)) + 1
@@ -140,7 +140,7 @@ def test_the_noise_of_a_node(horizon: int, split: str) -> None:
 
 
 def test_the_printed_constants() -> None:
-    paper = {"privacy": dpb.PureDP(1.0), "split": "paper"}
+    paper = {"privacy": dpb.PureDP(1.0), "calibration": "paper"}
     # algorithms.md: Γ = 6,500 at k = 5, T = 10⁴, ε = 1, γ = 0.1; m = 15,945 and Γ = 879,000 at T = 10⁵.
     assert dpb.arms.TreeUCB(**paper).bonus(dpb.Arms(5, horizon=10_000)) == pytest.approx(6508, abs=1)  # type: ignore[arg-type]
     thompson = dpb.arms.TreeThompson(**paper)  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ as is one with a second name (a hard link).
 and every array that `begin` alone makes (`FROM_RECIPE` in `engine/state.py`), must be bit for bit what
 this version makes. So a save of another version can be resumed if its format is this one and its
 noise is still right, and is refused otherwise. All other arrays must have the right shape and type, and
-values that play can lead to (`limits`); the counts of rounds in the header must be those of the state, rounds
-in flight must be of actions that there are, and arms in play those that the changes lead to.
+values that play can lead to (`limits`); the counts of rounds in the header must be those of the state,
+rounds in flight must be of actions that exist, and arms in play those that the changes lead to.
 
 **What is not.** The file is not signed. Whoever can write it can put other data in the place of what was
 observed, can make a learner a seeded one and choose its generators, and so know its noise, or draw in
