@@ -46,13 +46,23 @@ class Whole(_Compiler):  # type: ignore[misc]
         if not _CAN_LINK_FIRST:
             return super().compile_extra(func)
         codegen = self.state.targetctx.codegen()
-        self.state.library = codegen.create_library(func.__qualname__)
+        self.state.library = _Finished(codegen, func.__qualname__)
         self.state.library.enable_object_caching()  # as numba does with one of its own making
         codegen._library_class = _Linked
         try:
             return super().compile_extra(func)
         finally:
             del codegen._library_class  # which uncovers numba's own, an attribute of the class
+
+
+class _Finished(_Library):  # type: ignore[misc]
+    """The code of the function that is run."""
+
+    def _optimize_final_module(self) -> None:
+        # Numba's first pass, to prune reference counts, would spoil loops here that it need not touch.
+        passes = self._codegen._module_pass_manager()
+        manager, *builder = passes if isinstance(passes, tuple) else (passes,)  # one alone in numba 0.61
+        manager.run(self._final_module, *builder)
 
 
 class _Linked(_Library):  # type: ignore[misc]
