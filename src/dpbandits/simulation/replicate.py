@@ -49,6 +49,7 @@ def simulate(
     are compared and however many threads work; without a `seed` a fresh one is drawn and kept in the
     trace. With a `checkpoint`, finished runs are kept there when the work is interrupted, and the
     same call later resumes from them, with the same result. `points` is how finely curves are kept.
+    `progress` shows a bar on a terminal, and says on the standard error what is being compiled.
 
     With `in_flight` that many rounds are open at once: each is closed when as many others were decided
     since, with its reward if that has arrived. `delays` says when, in decisions: one that comes later
@@ -160,6 +161,7 @@ def _play_all(
                 grid,
                 run_seed(seed, run),
                 advance=bar.advance,
+                say=bar.say,
                 stop=stop,
                 **options,
             ): (label, run)
