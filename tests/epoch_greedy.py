@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Policy, Trust, Unit
+from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Trust, TrustedPolicy, Unit
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.calibration import gaussian_scale
@@ -52,7 +52,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpochGreedy(Policy):
+class EpochGreedy(TrustedPolicy):
     """Explore a tenth of the time, otherwise play the best released mean.
 
     **Definition.** Epochs end at rounds 12, 24, 48, …; then every arm's sum of the epoch is released.
