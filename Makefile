@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Bytecode is written when a module is first used; of most modules it never is.
+PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := pyproject.toml constraints.txt
 
 .PHONY: demo test quick bench docs clean
@@ -40,7 +41,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.python $(SOURCES)
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[cli,plot]'
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.python $(SOURCES)

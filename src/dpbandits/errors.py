@@ -13,6 +13,7 @@ DPBanditsError
 │   ├── NotComparable       two guarantees about different things
 │   └── HorizonReached      the guarantee ends here, so decisions end here
 ├── SaveFileError           a saved learner or trace that cannot be read safely
+├── MissingExtra            a package that comes with an extra is not installed; says which
 ├── ConformanceError        `testing.check_policy` found a broken promise
 └── AuditError              an audit could not run, or its control was not caught
 ```
@@ -87,6 +88,14 @@ class HorizonReached(PrivacyError):
 
 class SaveFileError(DPBanditsError):
     """A save file that is missing, damaged, newer than this version or already continued."""
+
+
+class MissingExtra(DPBanditsError, ImportError):
+    """A package that comes with an extra of this one is not installed."""
+
+    def __init__(self, *, extra: str, package: str) -> None:
+        self.extra, self.package = extra, package
+        super().__init__(f"this needs {package}: pip install 'dpbandits[{extra}]'")
 
 
 class ConformanceError(DPBanditsError, AssertionError):
