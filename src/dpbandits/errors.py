@@ -14,7 +14,7 @@ DPBanditsError
 │   └── HorizonReached      the guarantee ends here, so decisions end here
 ├── SaveFileError           a saved learner or trace that cannot be read safely
 ├── MissingExtra            a package that comes with an extra is not installed; says which
-├── ConformanceError        `testing.check_policy` found a broken promise
+├── ConformanceError        `testing.check_policy` or `check_environment` found a broken promise
 └── AuditError              an audit could not run, or its control was not caught
 ```
 
@@ -99,7 +99,7 @@ class MissingExtra(DPBanditsError, ImportError):
 
 
 class ConformanceError(DPBanditsError, AssertionError):
-    """A policy breaks a promise that every policy makes."""
+    """A policy or a world breaks a promise that all of its kind make."""
 
 
 class AuditError(DPBanditsError, AssertionError):
