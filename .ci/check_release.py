@@ -53,11 +53,10 @@ class Stranger:
         self.home, self.python = home, home / "venv" / "bin" / "python"
         print(f"installing {Path(wanted).name} in an empty environment …", flush=True)
         subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
-        pip = [
-            str(self.python),
-            *"-m pip install --quiet --disable-pip-version-check --no-compile".split(),
-        ]
-        subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", wanted], check=True)
+        quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+        pinned = ["--constraint", str(ROOT / "constraints.txt")]
+        pip = [str(self.python), "-m", "pip", "install", *quiet, *pinned, wanted]
+        subprocess.run(pip, check=True)
 
     def runs(self, *command: str) -> None:
         """The command succeeds."""

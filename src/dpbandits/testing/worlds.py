@@ -125,25 +125,31 @@ def check_pay(world: Environment) -> None:
     """Rewards have the means that `settle` gives, for each action and for all together."""
     low, high = declared_range(world.problem(_ROUNDS))
     surprises: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-    items = 1
+    width = 0.0  # of the interval around 0 in which a reward minus its mean lies
     for paid in try_actions(world):
         surprise = paid.income - paid.mean
         surprises[paid.key].append(surprise)
         surprises[()].append(surprise)
-        items = max(items, paid.reward.size)
+        width = 2.0 * paid.reward.size * (high - low)
     for key, found in surprises.items():
-        error = math.inf if len(found) < 2 else _bernstein(found, items * (high - low), len(surprises))
+        error = math.inf if len(found) < 2 else _bernstein(found, width, len(surprises))
         off = math.fsum(found) / len(found)
-        which = "actions" if key == () else f"action {key[1:]}" if key[0] is None else f"{key}"
-        require(abs(off) <= error, world, f"{which} pay {off:+.3g} more than settle says, ± {error:.2g}")
+        said = f"{_label(key)} paid {off:+.3g} against what settle says, and chance explains {error:.2g}"
+        require(abs(off) <= error, world, said)
+
+
+def _label(key: tuple[Any, ...]) -> str:
+    if not key:
+        return "all actions together"
+    action = f"action {', '.join(map(str, key[1:]))}"
+    return action if key[0] is None else f"{action} in context {key[0]}"
 
 
 def _bernstein(values: list[float], width: float, tests: int) -> float:
-    """How far the average of independent numbers is from its mean, but for one of so many failures."""
+    """How far the average of independent numbers can be from its mean, as one of so many tests."""
     log, count = math.log(4.0 * tests / _FAILURE), len(values)
-    return math.sqrt(2.0 * float(np.var(values, ddof=1)) * log / count) + 7.0 * width * log / (
-        3.0 * (count - 1)
-    )
+    spread = math.sqrt(2.0 * float(np.var(values, ddof=1)) * log / count)
+    return spread + 7.0 * width * log / (3.0 * (count - 1))
 
 
 def check_chances(world: Environment) -> None:
