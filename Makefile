@@ -57,4 +57,4 @@ $(VENV)/.development: $(VENV)/.python $(SOURCES)
 	@touch $@ $(VENV)/.runtime
 
 clean:
-	rm -rf $(VENV) dist report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
