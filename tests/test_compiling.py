@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
 
-from dpbandits import BernoulliArms
 from dpbandits.cli.output import compiling
 from dpbandits.engine import loop
 from dpbandits.engine.compiler import noticing
 from dpbandits.engine.loop import compiled_for
 from dpbandits.simulation.progress import RoundsBar
+from dpbandits.worlds import BernoulliArms
 from epoch_greedy import Public, epoch_greedy
 
 NOTICE = "compiling uniform-arms, once on this machine …\n"
@@ -42,9 +42,9 @@ import dpbandits as dpb
 from numba.core import event
 found = event.RecordingListener()
 event.register("numba:compile", found)
-learner = dpb.UniformArms().start(dpb.Arms(7), compiled=True)
+learner = dpb.arms.UniformArms().start(dpb.Arms(7), compiled=True)
 learner.update(learner.select(), 1.0)
-dpb.simulate(dpb.UniformArms(), dpb.BernoulliArms((0.5, 0.6)), 10, 1, progress=False)
+dpb.simulate(dpb.arms.UniformArms(), dpb.worlds.BernoulliArms((0.5, 0.6)), 10, 1, progress=False)
 print(len(found.buffer))
 """
 
