@@ -266,4 +266,3 @@ def test_the_command_line_knows_matroids() -> None:
     assert "focused-matroid-ucb" in run("recommend", "--items", "9", "--rank", "3")[1]
     assert "one round's vector" in run("recommend", "--items", "9", "--privacy", "mu=1")[1]
     assert "needs its path" in run("compare", "--env", "movie-ratings")[1]
-    assert "seven vectors" in run("compare", "--env", "matroid-arms:items=3")[1]

@@ -20,6 +20,7 @@ from dpbandits.reports.figures import regret_figure, save_figure
 from dpbandits.simulation.run import Played, problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.version import __version__
+from dpbandits.wording import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +85,8 @@ class Trace:
 
     def __repr__(self) -> str:
         rounds, runs = self.header["rounds"], self.header["runs"]
-        return f"<Trace of {', '.join(self.policies)}: {runs} runs of {rounds:,} rounds>"
+        played = f"{counted(runs, 'run')} of {counted(rounds, 'round')}"
+        return f"<Trace of {', '.join(self.policies)}: {played}>"
 
     @property
     def policies(self) -> list[str]:
@@ -157,7 +159,7 @@ class Trace:
         """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given."""
         shown = {x: self.guarantee(x).short() for x in self.policies}
         curves = {
-            x if short.startswith("none") else f"{x} ({short})": self.regret(x)
+            x if short.startswith("none") else f"{x}, {short}": self.regret(x)
             for x, short in shown.items()
         }
         figure = regret_figure(self.rounds, curves)
