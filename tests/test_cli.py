@@ -286,6 +286,17 @@ def test_a_closed_pipe_and_a_full_disk_are_no_traceback() -> None:
     assert done.stderr == "error: cannot read or write the output: No space left on device\n"
 
 
+def test_a_trace_that_does_not_fit_on_the_disk_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = dpb.simulate(dpb.UniformArms(), dpb.BernoulliArms([0.2, 0.5]), 10, 2, 0, progress=False)
+    whole = tmp_path / "trace.parquet"
+    whole.with_name("trace.parquet.part").symlink_to("/dev/full")
+    with pytest.raises(dpb.errors.SaveFileError, match="cannot write .*No space left on device"):
+        trace.save(whole)
+    assert list(tmp_path.iterdir()) == []
+
+
 _INTERRUPTED_IMPORT = """
 import sys
 

@@ -6,7 +6,15 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from dpbandits.cli.command import given
-from dpbandits.cli.output import JSON, check_writable, console, print_json, print_rows, stoppable
+from dpbandits.cli.output import (
+    JSON,
+    check_writable,
+    console,
+    print_json,
+    print_rows,
+    stoppable,
+    writing,
+)
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy, whole
 from dpbandits.errors import AuditError, InvalidInput
 from dpbandits.policies import Policy
@@ -98,7 +106,8 @@ def _audit_by_replay(
             progress.advance(task)
     kept = all(one.passed for one in found) and all(one.caught for one in caught)
     if page is not None:
-        page.write_text(replay_report(name, subject, guarantee, found, caught))
+        with writing("report", page):
+            page.write_text(replay_report(name, subject, guarantee, found, caught))
     if as_json:
         print_json(
             {

@@ -19,6 +19,7 @@ from dpbandits.cli.output import (
     print_json,
     print_rows,
     stoppable,
+    writing,
 )
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy, whole
 from dpbandits.cli.worlds import check_fits, environment
@@ -254,10 +255,13 @@ def _write(
             f"dpbandits {header['version']}, numpy {header['numpy']}, numba {header['numba']}, "
             f"seed {header['seed']}; `compare --save` keeps every curve with its recipes."
         )
-        written.append(page.write(report))
+        with writing("report", report):
+            written.append(page.write(report))
     if plot is not None:
-        trace.plot(plot)
+        with writing("plot", plot):
+            trace.plot(plot)
         written.append(plot)
     if save is not None:
-        written.append(trace.save(save))
+        with writing("save", save):
+            written.append(trace.save(save))
     return written

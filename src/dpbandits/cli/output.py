@@ -31,7 +31,7 @@ def check_writable(**outputs: tuple[Path | None, set[str]]) -> None:
             raise InvalidInput(f"cannot write --{name} {path}: it is a folder")
         if not path.parent.is_dir():
             raise InvalidInput(f"cannot write --{name} {path}: there is no folder {path.parent}")
-        with _told(f"cannot write --{name} {path}"):
+        with writing(name, path):
             existed = path.exists()
             path.open("ab").close()  # the only sure way to know; what is there stays as it is
             if not existed:
@@ -42,18 +42,19 @@ def check_folder(name: str, path: Path) -> None:
     """Refuse a folder that could not be made or written into, before any work is done for it."""
     nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not nearest.is_dir():
-        raise InvalidInput(f"cannot write into --{name} {path}: {nearest} is not a folder")
-    with _told(f"cannot write into --{name} {path}"):
+        raise InvalidInput(f"cannot write --{name} {path}: {nearest} is not a folder")
+    with writing(name, path):
         tempfile.TemporaryFile(dir=nearest).close()
 
 
 @contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
-    """A refusal of the operating system as a sentence."""
+def writing(name: str, path: Path) -> Iterator[None]:
+    """A refusal of the operating system, such as a full disk, as a sentence about this option."""
     try:
         yield
     except OSError as error:
-        raise InvalidInput(f"{what}: {(error.strerror or str(error)).lower()}") from None
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidInput(f"cannot write --{name} {path}: {reason}") from None
 
 
 @contextlib.contextmanager

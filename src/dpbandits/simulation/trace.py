@@ -169,11 +169,17 @@ class Trace:
 
     def save(self, path: str | Path) -> Path:
         """Write the table as Parquet, with seed, versions, recipes and guarantees inside."""
+        import polars as pl
+
         about = json.dumps({"header": self.header, "seconds": self.seconds})
         whole = Path(path)
         draft = whole.with_name(whole.name + ".part")  # an interrupted save leaves no half of a trace
-        self.table().write_parquet(draft, metadata={_KEY: about})
-        return draft.replace(whole)
+        try:
+            self.table().write_parquet(draft, metadata={_KEY: about})
+            return draft.replace(whole)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            draft.unlink(missing_ok=True)
+            raise SaveFileError(f"cannot write {whole}: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
