@@ -292,7 +292,7 @@ def test_a_trace_that_does_not_fit_on_the_disk_is_a_sentence(
     trace = dpb.simulate(dpb.UniformArms(), dpb.BernoulliArms([0.2, 0.5]), 10, 2, 0, progress=False)
     whole = tmp_path / "trace.parquet"
     whole.with_name("trace.parquet.part").symlink_to("/dev/full")
-    with pytest.raises(dpb.errors.SaveFileError, match="cannot write .*No space left on device"):
+    with pytest.raises(dpb.errors.SaveFileError, match=r"cannot write .*No space left on device"):
         trace.save(whole)
     assert list(tmp_path.iterdir()) == []
 
