@@ -123,6 +123,13 @@ def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "resuming" not in run(*words)
 
 
+def test_one_run_of_arms_that_are_equal() -> None:
+    """No standard error, and no regret to compare with."""
+    words = ("compare", "lazy-ucb", "--privacy", "eps=1", "--env", "bernoulli-arms:means=.5 .5")
+    for row in run_json(*words, "--rounds", "100", "--runs", "1")["rows"]:
+        assert (row["mean_regret"], row["standard_error"], row["times_twin"]) == (0.0, None, None)
+
+
 def test_a_guarantee_shared_by_policies_is_said_once() -> None:
     words = ("compare", "lazy-ucb", "private-imed", "--privacy", "eps=1", "--rounds", "100")
     assert "\nlazy-ucb (twin), private-imed (twin): No privacy" in run(*words, "--runs", "1")

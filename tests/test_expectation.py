@@ -40,6 +40,8 @@ def test_little_is_said_to_be_little() -> None:
     assert str(good) == "Simulated on x, 10 rounds: regret 5, uniform play 100, without privacy 2."
     poor = Expectation(regret=90.0, complete=True, **facts)  # type: ignore[arg-type]
     assert "little better than uniform play: 10 % of" in str(poor)
+    alike = Expectation(regret=0.0, complete=True, **(facts | {"uniform": 0.0}))  # type: ignore[arg-type]
+    assert alike.gain(0.0) == 1.0  # where all actions are equal there is nothing to lose
     # The first rounds of a long horizon say nothing about what is learned by its end.
     assert not Expectation(regret=90.0, complete=False, **facts).is_little  # type: ignore[arg-type]
 

@@ -27,7 +27,7 @@ from dpbandits.problems import (
     Problem,
 )
 from dpbandits.simulation import simulate
-from dpbandits.wording import counted
+from dpbandits.wording import ROUNDING, counted
 
 # Below this share of what can be gained over uniform play, a policy hardly learns.
 _LITTLE = 0.25
@@ -55,7 +55,7 @@ class Expectation:
 
     def gain(self, regret: float) -> float:
         """What a regret leaves of what there is to gain: 1 for the best action, 0 for uniform play."""
-        return 1.0 - regret / self.uniform
+        return 1.0 - regret / self.uniform if self.uniform > ROUNDING else 1.0
 
     @property
     def is_little(self) -> bool:

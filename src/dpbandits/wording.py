@@ -4,14 +4,14 @@ import math
 import re
 
 # What remains of sums that are zero, apart from their rounding.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 def number(value: float) -> str:
     """Four digits, thousands apart: 1,234 and 0.5678 and 1e-6; what is only rounding is 0."""
     if math.isnan(value):
         return "–"
-    if abs(value) < _ROUNDING:
+    if abs(value) < ROUNDING:
         return "0"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else short_exponent(f"{value:.4g}")
 

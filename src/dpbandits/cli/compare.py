@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -36,7 +37,7 @@ from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.run import problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import describe
-from dpbandits.wording import counted, number
+from dpbandits.wording import ROUNDING, counted, number
 
 
 def compare(
@@ -183,13 +184,16 @@ def _checkpoint(header: dict[str, Any]) -> Path:
 
 
 def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
-    """The summary, with each private policy's regret as a multiple of its twin's."""
+    """The summary, with each private policy's regret as a multiple of its twin's, where it has any."""
     rows = trace.rows()
     regret = {row["policy"]: row["mean_regret"] for row in rows}
     labels: dict[Policy | None, str] = {policy: label for label, policy in chosen.items()}
     for row in rows:
+        if math.isnan(row["standard_error"]):  # of a single run
+            row["standard_error"] = None
         twin = chosen[row["policy"]].twin()
-        row["times_twin"] = row["mean_regret"] / regret[labels[twin]] if twin in labels else None
+        of_twin = regret[labels[twin]] if twin in labels else 0.0
+        row["times_twin"] = row["mean_regret"] / of_twin if of_twin > ROUNDING else None
     return rows
 
 
@@ -214,9 +218,10 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _takeaway(row: dict[str, Any]) -> str:
+    error = "" if row["standard_error"] is None else f" ± {row['standard_error']:,.0f}"
     return (
-        f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f} ± "
-        f"{row['standard_error']:,.0f}, {number(row['times_twin'])} times the regret of its twin."
+        f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f}{error}, "
+        f"{number(row['times_twin'])} times the regret of its twin."
     )
 
 
