@@ -78,7 +78,7 @@ COMMAND_LINE = [
     ("recommend --rank 3", "--rank goes with --items"),
     ("recommend --items 5 --rank 9", "cannot choose 9 of 5 items"),
     ("recommend --kernel matern --contexts 0", "expected contexts"),
-    ("recommend --trust joint", "here --trust is central or local"),
+    ("recommend --trust joint", "this problem allows central or local trust, not joint"),
     ("recommend --trust nobody", "expected trust to be one of"),
     ("recommend --features 3 --privacy eps=1", "give a horizon"),
     ("audit lazy-ucb --runs 100", "--runs goes with --sampling"),

@@ -68,7 +68,7 @@ def stoppable(kept: str = "") -> Iterator[None]:
 
 
 def console() -> Console:
-    """Standard output; as wide as COLUMNS says, or wide enough for tables where it is no terminal."""
+    """Standard output; as wide as COLUMNS says, or wide enough for tables where it is not a terminal."""
     screen = Console(highlight=False)
     if screen.is_terminal or os.environ.get("COLUMNS"):
         return screen

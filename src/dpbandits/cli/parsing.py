@@ -86,9 +86,13 @@ def _is_number(word: str) -> bool:
 
 def _refuse_bare_numbers(text: str, numbers: list[str]) -> NoReturn:
     if len(numbers) == 2:
-        raise InvalidInput(f"{text!r} is no budget yet; write eps={numbers[0]},delta={numbers[1]}")
+        raise InvalidInput(
+            f"cannot read the privacy {text!r}; write eps={numbers[0]},delta={numbers[1]}"
+        )
     one = numbers[0]
-    raise InvalidInput(f"{text!r} is no budget yet; write eps={one} for ε-DP or mu={one} for μ-GDP")
+    raise InvalidInput(
+        f"cannot read the privacy {text!r}; write eps={one} for ε-DP or mu={one} for μ-GDP"
+    )
 
 
 def named(kind: str, text: str, names: Iterable[str]) -> str:

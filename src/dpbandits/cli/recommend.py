@@ -71,7 +71,7 @@ def recommend(
     guarantee = found.policy.guarantee(problem)
     if wanted is not None and guarantee.trust is not wanted:
         delivered = guarantee.trust.name.lower()
-        raise InvalidInput(f"here --trust is {delivered} or local; what is {trust} cannot be delivered")
+        raise InvalidInput(f"this problem allows {delivered} or local trust, not {trust}")
     expected = found.expect(problem, progress=not as_json) if simulation else None
     if as_json:
         told: dict[str, Any] = {"policy": found.policy.to_dict(), "reason": found.reason}
