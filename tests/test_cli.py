@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import polars as pl
 import pytest
@@ -252,6 +254,25 @@ def test_options_of_policies_as_typed() -> None:
     found = parsing.policy("BatchedLinUCB:blocks=4 8", wanted)
     assert found == dpb.BatchedLinUCB(privacy=wanted, blocks=(4, 8))
     assert parsing.policy("batched_lin_ucb:blocks=none", wanted) == dpb.BatchedLinUCB(privacy=wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "value"),
+    [
+        ("local", dpb.Trust, dpb.Trust.LOCAL),
+        ("auto", float | Literal["auto"], "auto"),
+        ("1e3", float | Literal["auto"], 1000.0),
+        ("1e3", Annotated[int, "How many."] | None, 1000),
+        (".9 .1", Annotated[Sequence[float], "Of each arm."], (0.9, 0.1)),
+        ("TRUE", bool, True),
+    ],
+)
+def test_options_are_read_by_their_types(text: str, hint: Any, value: object) -> None:
+    @dataclass
+    class Recipe:
+        option: hint
+
+    assert parsing.options("recipe", Recipe, f"option={text}") == {"option": value}
 
 
 def test_every_world_is_listed_and_shown() -> None:

@@ -2,6 +2,7 @@
 
 import collections.abc
 import dataclasses
+import enum
 import re
 import types
 import typing
@@ -85,14 +86,10 @@ def _is_number(word: str) -> bool:
 
 
 def _refuse_bare_numbers(text: str, numbers: list[str]) -> NoReturn:
+    meant = f"eps={numbers[0]} for ε-DP or mu={numbers[0]} for μ-GDP"
     if len(numbers) == 2:
-        raise InvalidInput(
-            f"cannot read the privacy {text!r}; write eps={numbers[0]},delta={numbers[1]}"
-        )
-    one = numbers[0]
-    raise InvalidInput(
-        f"cannot read the privacy {text!r}; write eps={one} for ε-DP or mu={one} for μ-GDP"
-    )
+        meant = f"eps={numbers[0]},delta={numbers[1]}"
+    raise InvalidInput(f"cannot read the privacy {text!r}; write {meant}")
 
 
 def named(kind: str, text: str, names: Iterable[str]) -> str:
@@ -155,6 +152,9 @@ def _value(text: str, hint: Any, name: str) -> Any:
     for kind in kinds:
         if kind is Kernel:
             return KernelWorld.standard(text).kernel
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            members = {member.name.lower(): member for member in kind}
+            return members[named(name, text, members)]
         if _is_sequence(kind):
             return _numbers(text, typing.get_args(kind)[:1], name)
     if float in kinds:
