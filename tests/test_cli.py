@@ -154,12 +154,13 @@ def test_compare_adds_twins_and_repeats_itself() -> None:
 
 
 def test_recommend() -> None:
-    assert "NoiseAwareIMED" in run("recommend", "--arms", "5", "--privacy", "eps=1")
-    found = run_json("recommend", "--arms", "50", "--privacy", "eps=0.1", "--horizon", "1e4")
+    quick = ("recommend", "--no-simulation")
+    assert "NoiseAwareIMED" in run(*quick, "--arms", "5", "--privacy", "eps=1")
+    found = run_json(*quick, "--arms", "50", "--privacy", "eps=0.1", "--horizon", "1e4")
     assert found["policy"]["kind"] == "NoiseAwareIMED" and "uniform play" in found["reason"]
-    assert run_json("recommend", "--privacy", "none")["policy"]["kind"] == "BetaThompson"
-    assert ".start(dpb.Arms(arms=5))" in run("recommend")
-    assert "LinearContexts(dim=3, arms=10)" in run("recommend", "--features", "3", "--arms", "10")
+    assert run_json(*quick, "--privacy", "none")["policy"]["kind"] == "BetaThompson"
+    assert ".start(dpb.Arms(arms=5))" in run(*quick)
+    assert "LinearContexts(dim=3, arms=10)" in run(*quick, "--features", "3", "--arms", "10")
 
 
 def test_audit(tmp_path: Path) -> None:

@@ -74,11 +74,12 @@ def test_the_command_line_knows_kernel_bandits() -> None:
     assert rows["capri"]["trust"] == "joint" and rows["local-capri"]["trust"] == "local"
     assert rows["kernel-thompson"]["problem"] == "KernelContexts"
     assert "design" in run("show", "capri")
+    quick = ("--no-simulation", "--json")
     said = json.loads(
-        run("recommend", "--kernel", "matern", "--contexts", "3", "--actions", "4", "--json")
+        run("recommend", "--kernel", "matern", "--contexts", "3", "--actions", "4", *quick)
     )
     assert said["policy"]["kind"] == "KernelThompson"
-    said = json.loads(run("recommend", "--kernel", "matern", "--trust", "local", "--json"))
+    said = json.loads(run("recommend", "--kernel", "matern", "--trust", "local", *quick))
     assert said["policy"]["kind"] == "LocalKernelThompson"
     table = run(
         *("compare", "capri:trust=local", "kernel-thompson", "--env", "kernel-world"),

@@ -1,6 +1,7 @@
 """`dpbandits recommend`."""
 
 import dataclasses
+import sys
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,9 @@ def recommend(
     ),
     trust: str = typer.Option(None, help="local: nobody may hold raw data."),
     horizon: str = typer.Option(None, help="Number of rounds, where known."),
-    simulation: bool = typer.Option(True, help="Simulate what to expect; takes a second or two."),
+    simulation: bool = typer.Option(
+        True, help="Simulate what to expect: some seconds, the first time longer."
+    ),
     as_json: bool = JSON,
 ) -> None:
     """The policy to use for a problem and a budget, why, and what to expect of it."""
@@ -72,18 +75,22 @@ def recommend(
     if wanted is not None and guarantee.trust is not wanted:
         delivered = guarantee.trust.name.lower()
         raise InvalidInput(f"this problem allows {delivered} or local trust, not {trust}")
-    expected = found.expect(problem, progress=not as_json) if simulation else None
     if as_json:
         told: dict[str, Any] = {"policy": found.policy.to_dict(), "reason": found.reason}
         told["guarantee"] = guarantee.to_dict()
-        print_json(told | ({} if expected is None else {"expected": dataclasses.asdict(expected)}))
+        if simulation:
+            told["expected"] = dataclasses.asdict(found.expect(problem))
+        print_json(told)
         return
     console().print(f"[bold]{found.policy.name()}[/]: {found.reason}\n\n{guarantee}\n")
-    if expected is not None:
-        _print_expected(expected, found.policy.name(), warn="little better" not in found.reason)
     started = "problem" if kernel is not None else _python(problem)  # grids are long
     line = f"{_python(found.policy)}.start({started})"
-    console().print(f"In Python:\n{line}", style="dim", soft_wrap=True)
+    console().print(f"In Python:\n{line}\n", style="dim", soft_wrap=True)
+    if simulation:
+        # The answer is there; what follows takes longer where code must be compiled first.
+        print("simulating what to expect …", file=sys.stderr)
+        expected = found.expect(problem, progress=True)
+        _print_expected(expected, found.policy.name(), warn="little better" not in found.reason)
 
 
 def _refuse_ignored(ctx: typer.Context) -> None:
@@ -127,7 +134,8 @@ def _print_expected(expected: Expectation, policy: str, *, warn: bool) -> None:
         "over uniform play. Yours may differ: `dpbandits compare` takes other worlds.",
         style="dim",
     )
-    console().print(f"\n{expected.warning()}\n" if warn and expected.is_little else "")
+    if warn and expected.is_little:
+        console().print(f"\n{expected.warning()}")
 
 
 def _python(recipe: Recipe) -> str:
