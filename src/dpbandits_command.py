@@ -1,14 +1,17 @@
 """What the `dpbandits` command starts: here Ctrl-C is caught while everything else is imported."""
 
+import _thread
 import os
 import sys
-from typing import NoReturn
+import threading
+from typing import Any, NoReturn
 
 _STOPPED = 130
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it at any moment in one sentence."""
+    sys.unraisablehook = _interrupt_again
     try:
         from dpbandits.cli.main import main as run
 
@@ -20,6 +23,15 @@ def main() -> None:
         if end.code == _STOPPED:
             _leave()
         raise
+
+
+def _interrupt_again(ignored: Any) -> None:
+    """A Ctrl-C that fell into a destructor, where Python drops it; compilation has many of them."""
+    if issubclass(ignored.exc_type, KeyboardInterrupt):
+        # From elsewhere and a moment later: raised in here, it would be dropped as well.
+        threading.Timer(0.01, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def _leave() -> NoReturn:

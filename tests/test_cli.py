@@ -327,21 +327,30 @@ def test_a_trace_that_does_not_fit_on_the_disk_is_a_sentence(
 
 
 _INTERRUPTED_IMPORT = """
-import sys
+import signal, sys
+
+class Dying:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def stop():
+    raise KeyboardInterrupt
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == "numba":
-            raise KeyboardInterrupt
+            INTERRUPT()
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupting())
 from dpbandits_command import main
 main()
 """
 
 
-def test_ctrl_c_while_importing_is_one_sentence() -> None:
-    command = [sys.executable, "-c", _INTERRUPTED_IMPORT, "list"]
+@pytest.mark.parametrize("interrupt", ["stop", "Dying"])  # `Dying` in a destructor, where it is dropped
+def test_ctrl_c_while_importing_is_one_sentence(interrupt: str) -> None:
+    command = [sys.executable, "-c", _INTERRUPTED_IMPORT.replace("INTERRUPT", interrupt), "list"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
