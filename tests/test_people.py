@@ -337,7 +337,7 @@ def promise(rounds: int | None, **fields: Any) -> Guarantee:
 
 def test_the_sentence_for_people_who_return() -> None:
     assert str(promise(4, returning=Returning.APART)) == (
-        "All decisions together are 1-GDP (so (4.887, 1e-06)-DP) under replacement of everything "
+        "All decisions together are 1-GDP, so (4.887, 1e-6)-DP, under replacement of everything "
         "learned from one person (the rewards of at most 4 rounds, in different batches), for any "
         "number of rounds, if `person` tells people apart and the seed stays secret; who takes part "
         "when is not protected."

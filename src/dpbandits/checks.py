@@ -208,5 +208,7 @@ def known(kind: str, name: str, names: Iterable[str]) -> str:
     if name in options:
         return name
     near = difflib.get_close_matches(name, options, n=1, cutoff=0.6)
+    near = near or difflib.get_close_matches(name.lower(), options, n=1, cutoff=0.6)
+    near = near or [option for option in options if name and name in option]
     hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(options)}"
     raise UnknownName(f"no {kind} is called {name!r}; {hint}")

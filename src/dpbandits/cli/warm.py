@@ -11,7 +11,8 @@ import numpy as np
 import typer
 
 from dpbandits.cli.output import JSON, console, print_json, stoppable
-from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy
+from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy
+from dpbandits.cli.worlds import check_fits, environment
 from dpbandits.engine.compiler import noticing
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.streams import run_seed
@@ -25,7 +26,13 @@ from dpbandits.worlds import Environment
 
 _ROUNDS = 1000  # for policies that need a horizon
 # One for each kind of problem.
-_WORLDS = "bernoulli", "sphere-contexts", "fixed-actions:public=true", "matroid-arms", "kernel-world"
+_WORLDS = (
+    "bernoulli-arms",
+    "sphere-contexts",
+    "fixed-actions:public=true",
+    "matroid-arms",
+    "kernel-world",
+)
 
 Task = tuple[Policy, Environment]
 
@@ -78,7 +85,7 @@ def _end_in_silence() -> None:
 
 def _tasks(names: list[str], env: str | None, wanted: Budget) -> Iterator[Task]:
     """What to compile, and for which worlds."""
-    worlds = [environment(text, FIVE_ARMS, "") for text in ([env] if env else _WORLDS)]
+    worlds = [environment(text) for text in ([env] if env else _WORLDS)]
     problems = [(world, world.problem(_ROUNDS)) for world in worlds]
     if not names:
         yield from ((recommend(problem, wanted).policy, world) for world, problem in problems)
@@ -86,7 +93,7 @@ def _tasks(names: list[str], env: str | None, wanted: Budget) -> Iterator[Task]:
         one = policy(name, wanted)
         fitting = [world for world, problem in problems if isinstance(problem, one.problem_kind)]
         if not fitting:
-            one.check(problems[0][1])  # which says what it is for
+            check_fits(one, problems[0][0])
         yield from ((one, world) for world in fitting)
 
 

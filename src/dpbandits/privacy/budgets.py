@@ -19,6 +19,7 @@ from dpbandits import checks
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.privacy import curves
 from dpbandits.recipes import Recipe
+from dpbandits.wording import short_exponent
 
 # Two numbers closer than this (relative) are one number computed in two ways.
 ROUNDING = 1e-12
@@ -40,7 +41,8 @@ def rounded_down(value: float) -> str:
 
 def _four_digits(value: float, hair: float, rounding: str) -> str:
     exact = decimal.Context(prec=30).multiply(decimal.Decimal(value), decimal.Decimal(hair))
-    return f"{float(decimal.Context(prec=4, rounding=rounding).plus(exact)):.4g}"
+    digits = float(decimal.Context(prec=4, rounding=rounding).plus(exact))
+    return short_exponent(f"{digits:.4g}")
 
 
 @dataclass(frozen=True)

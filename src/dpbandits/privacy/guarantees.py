@@ -80,7 +80,7 @@ class Guarantee:
             return f"No privacy guarantee: {self.reason or 'none was asked for'}."
         also = ""
         if isinstance(self.budget, GaussianDP):
-            also = f" (so ({rounded_up(self.budget.epsilon_at(1e-6))}, 1e-06)-DP)"
+            also = f", so ({rounded_up(self.budget.epsilon_at(1e-6))}, 1e-6)-DP,"
         rounds = "for any number of rounds" if self.horizon is None else f"up to round {self.horizon:,}"
         claimed = "" if self.status == "proved" else f"; {self.status}, not proved"
         public = f"; public by declaration: {', '.join(self.public)}" if self.public else ""
@@ -111,7 +111,7 @@ class Guarantee:
         """The budget for a table; one that hides next to nothing is said to be none."""
         delta = self.budget.delta if isinstance(self.budget, ApproxDP) else 1e-6
         if self.is_private and self.budget.epsilon_at(delta) > 100.0:
-            return f"none ({self.budget})"
+            return f"none: {self.budget}"
         return str(self.budget) if self.is_private else "none"
 
     def implies(self, other: "Guarantee") -> bool:

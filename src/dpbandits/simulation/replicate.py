@@ -24,6 +24,7 @@ from dpbandits.worlds import Environment
 from dpbandits.worlds.timing import Delays, Traffic
 
 Task = tuple[str, int]
+_LAST_CHUNKS = 2.0  # seconds that an interrupted simulation waits for what is being played
 
 
 def simulate(
@@ -151,35 +152,37 @@ def _play_all(
     options: dict[str, Any],
 ) -> None:
     """Fill `played`; an interruption keeps what is finished and stops the rest within a chunk."""
-    stop = threading.Event()
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures: dict[Future[Played | None], Task] = {
-            pool.submit(
-                play,
-                policies[label],
-                environment,
-                grid,
-                run_seed(seed, run),
-                advance=bar.advance,
-                say=bar.say,
-                stop=stop,
-                **options,
-            ): (label, run)
-            for label, run in tasks
-        }
-        try:
-            waiting = set(futures)
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
-                    _keep(future, futures[future], played)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            for future, task in futures.items():
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    _keep(future, task, played)
-            raise
+    stop, pool = threading.Event(), ThreadPoolExecutor(max_workers=threads)
+    futures: dict[Future[Played | None], Task] = {
+        pool.submit(
+            play,
+            policies[label],
+            environment,
+            grid,
+            run_seed(seed, run),
+            advance=bar.advance,
+            say=bar.say,
+            stop=stop,
+            **options,
+        ): (label, run)
+        for label, run in tasks
+    }
+    try:
+        waiting = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+            for future in done:
+                _keep(future, futures[future], played)
+    except BaseException:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        # Chunks end soon; code that is being compiled would be waited for in vain.
+        wait([one for one in futures if not one.cancelled()], timeout=_LAST_CHUNKS)
+        for future, task in futures.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                _keep(future, task, played)
+        raise
+    pool.shutdown()
 
 
 def _keep(future: "Future[Played | None]", task: Task, played: dict[Task, Played]) -> None:

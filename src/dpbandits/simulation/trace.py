@@ -21,6 +21,7 @@ from dpbandits.reports.tables import Row, text_table
 from dpbandits.simulation.run import Played, problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.version import __version__
+from dpbandits.wording import counted
 from dpbandits.worlds import Environment
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class Trace:
 
     def __repr__(self) -> str:
         rounds, runs = self.header["rounds"], self.header["runs"]
-        return f"<Trace of {', '.join(self.policies)}: {runs} runs of {rounds:,} rounds>"
+        played = f"{counted(runs, 'run')} of {counted(rounds, 'round')}"
+        return f"<Trace of {', '.join(self.policies)}: {played}>"
 
     @property
     def policies(self) -> list[str]:
@@ -180,7 +182,7 @@ class Trace:
         """
         shown = {x: self.guarantee(x).short() for x in self.policies}
         curves = {
-            x if short.startswith("none") else f"{x} ({short})": self.regret(x)
+            x if short.startswith("none") else f"{x}, {short}": self.regret(x)
             for x, short in shown.items()
         }
         figure = regret_figure(self.rounds, curves)
@@ -196,8 +198,12 @@ class Trace:
         about = json.dumps({"header": self.header, "seconds": self.seconds})
         whole = Path(path)
         draft = whole.with_name(whole.name + ".part")  # an interrupted save leaves no half of a trace
-        self.table().write_parquet(draft, metadata={_KEY: about})
-        return draft.replace(whole)
+        try:
+            self.table().write_parquet(draft, metadata={_KEY: about})
+            return draft.replace(whole)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            draft.unlink(missing_ok=True)
+            raise SaveFileError(f"cannot write {whole}: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
