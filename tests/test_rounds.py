@@ -357,7 +357,7 @@ def test_a_save_cut_short_ends_the_learner(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("kind", policy_kinds().values(), ids=lambda kind: kind.__name__)
 def test_a_record_does_not_tell_whether_the_last_person_has_answered(kind: type[dpb.Policy]) -> None:
-    policy = example_policies(kind)[0].small()
+    policy = short_form(example_policies(kind)[0])
     world = example_environment(kind.problem_kind)
     state, chance = world.world(), np.random.default_rng(1)
     it = rehearse(policy, world.problem(100), seed=1)

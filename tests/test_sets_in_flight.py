@@ -85,9 +85,9 @@ class Run:
             action = _copied(self.public.select(context, self.streams.explore))
             reward = _copied(world.pay(context, action, self.streams.chance))
             table = np.copy(self.public.table) if hasattr(self.public, "table") else None
-            kept = self.problem.kept(context, action)
-            self.flying.append(Closed(*kept, reward, table))
-            wait(self.public, kept[1], 1)
+            context, action = self.problem.kept(context, action)
+            self.flying.append(Closed(context, action, reward, table))
+            wait(self.public, action, 1)
             yield number
         self.close(len(self.plan))
 

@@ -10,6 +10,7 @@ import pytest
 import dpbandits as dpb
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import InvalidInput, SaveFileError
+from dpbandits.policies.testing import rehearse
 from dpbandits.simulation import replicate
 from dpbandits.simulation import run as run_module
 from dpbandits.simulation.replicate import thin_grid
@@ -67,7 +68,7 @@ def test_common_random_numbers_reduce_the_variance_of_a_difference() -> None:
 
 def test_the_curves_are_those_of_a_driven_learner(trace: dpb.Trace) -> None:
     seed = run_seed(3, 2)
-    learner = POLICIES["private"].rehearse(WORLD.problem(2000), seed=seed)
+    learner = rehearse(POLICIES["private"], WORLD.problem(2000), seed=seed)
     totals = drive(learner, WORLD, seed, 2000).totals
     np.testing.assert_array_equal(trace.curves["private"][2, -1], totals)
 
@@ -138,8 +139,12 @@ def test_interrupted_and_resumed_equals_uninterrupted(
     assert path.exists()
 
     replayed = []
-    play = run_module.play
-    monkeypatch.setattr(replicate, "play", lambda *a, **k: replayed.append(a) or play(*a, **k))
+
+    def counted(*given: Any, **options: Any) -> Any:
+        replayed.append(given)
+        return run_module.play(*given, **options)
+
+    monkeypatch.setattr(replicate, "play", counted)
     resumed = simulate(checkpoint=path)
     assert same(resumed, trace)
     assert len(replayed) <= 8 - 3  # what was finished was not played again
