@@ -127,23 +127,23 @@ def test_tree_ucb_by_hand_with_noise() -> None:
 
 
 @pytest.mark.parametrize("horizon", [34, 35, 36, 1026, 1027, 1028, 1029])
-@pytest.mark.parametrize("split", ["tight", "paper"])
-def test_the_noise_of_a_node(horizon: int, split: str) -> None:
-    problem, parts = dpb.Arms(3, horizon=horizon), 3 if split == "paper" else 1
+@pytest.mark.parametrize("calibration", ["exact", "paper"])
+def test_the_noise_of_a_node(horizon: int, calibration: str) -> None:
+    problem, parts = dpb.Arms(3, horizon=horizon), 3 if calibration == "paper" else 1
     levels = math.floor(math.log2(horizon - 3)) + 1
-    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(0.5), calibration=split)
+    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(0.5), calibration=calibration)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
     assert kind == "laplace" and scale == pytest.approx(parts * levels / 0.5)
-    policy = dpb.arms.TreeUCB(privacy=dpb.GaussianDP(0.5), calibration=split)
+    policy = dpb.arms.TreeUCB(privacy=dpb.GaussianDP(0.5), calibration=calibration)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
     assert kind == "normal" and scale == pytest.approx(math.sqrt(parts * levels) / 0.5)
 
 
 def test_the_printed_constants() -> None:
-    paper = {"privacy": dpb.PureDP(1.0), "split": "paper"}
+    paper: dict[str, Any] = {"privacy": dpb.PureDP(1.0), "calibration": "paper"}
     # algorithms.md: Γ = 6,500 at k = 5, T = 10⁴, ε = 1, γ = 0.1; m = 15,945 and Γ = 879,000 at T = 10⁵.
-    assert dpb.arms.TreeUCB(**paper).bonus(dpb.Arms(5, horizon=10_000)) == pytest.approx(6508, abs=1)  # type: ignore[arg-type]
-    thompson = dpb.arms.TreeThompson(**paper)  # type: ignore[arg-type]
+    assert dpb.arms.TreeUCB(**paper).bonus(dpb.Arms(5, horizon=10_000)) == pytest.approx(6508, abs=1)
+    thompson = dpb.arms.TreeThompson(**paper)
     assert thompson.gap_batch(FIVE) == math.ceil(192 * 5 * math.log2(100_000)) == 15946
     assert thompson.pulls_unit(FIVE) == pytest.approx(879_000, rel=1e-3)
     assert thompson.plays_uniform_below(FIVE) == 5 * (15946 + math.ceil(4 * thompson.pulls_unit(FIVE)))
