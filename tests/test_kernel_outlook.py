@@ -79,7 +79,7 @@ def test_the_command_line_knows_kernel_bandits() -> None:
     rows = {row["policy"]: row for row in json.loads(run("list", "--json"))}
     assert rows["capri"]["trust"] == "joint" and rows["local-capri"]["trust"] == "local"
     assert rows["kernel-thompson"]["problem"] == "KernelContexts"
-    assert "design" in run("show", "capri")
+    assert "copies" in run("show", "capri")
     said = json.loads(
         run("recommend", "--kernel", "matern", "--contexts", "3", "--actions", "4", "--json")
     )

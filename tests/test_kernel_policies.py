@@ -432,18 +432,18 @@ def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
         state.pause(secret, np.random.default_rng(1))
         found = np.sqrt((state.maps**2).sum(axis=1)).reshape(state.active.shape)
         assert (found[:, 1] == 0.0).all() and found[:, 0] == pytest.approx(norm)
-        assert all(np.isfinite(part).all() for part in (state.maps, state.width))
+        assert all(np.isfinite(part).all() for part in (state.maps, state.margin))
 
 
 def test_bad_options_are_refused_by_name() -> None:
     for kind, options in (
-        (dpb.kernels.Capri, {"confidence": "half"}),
-        (dpb.kernels.Capri, {"design": "guessed"}),
+        (dpb.kernels.Capri, {"calibration": "half"}),
+        (dpb.kernels.Capri, {"copies": "guessed"}),
         (dpb.kernels.Capri, {"width": 0.0}),
         (dpb.kernels.Capri, {"tau": -1.0}),
         (dpb.kernels.Capri, {"failure": 1.0}),
         (dpb.kernels.Capri, {"first_epoch": 0}),
-        (dpb.KernelThompson, {"growth": 1.0}),
+        (dpb.KernelThompson, {"growth": 0.0}),
         (dpb.KernelThompson, {"prior": 0.0}),
         (dpb.KernelThompson, {"spread": 0.0}),
         (dpb.KernelThompson, {"draws": 0}),

@@ -363,7 +363,7 @@ def test_capri_knows_beforehand_how_its_rounds_will_have_been_decided(plan: str)
         length, active = int(public.length[0]), public.active.ravel()
         average = _average_shares(run, closed - length, closed)
         z = design(public.features.rows, np.where(active, average, 0.0), length)
-        maps = whitened(public.features.rows, z, public.widths.tau)[0]
+        maps = whitened(public.features.rows, z, public.confidence.tau)[0]
         np.testing.assert_allclose((public.maps * public.reach)[active], maps[active], atol=1e-12)
         compared += 1
         mixed += bool(average[~active].any())

@@ -88,7 +88,7 @@ def sequence(what: str, values: Any) -> list[Any]:
 
 
 def room(what: str, count: int) -> None:
-    """An array of so many numbers fits into memory."""
+    """Refuse an array of more numbers than fit into memory."""
     if count > MOST_NUMBERS:
         raise InvalidInput(
             f"{what} takes {count:,} numbers, more than {MOST_NUMBERS:,}: make it smaller"
@@ -103,7 +103,7 @@ def seed(value: object) -> None:
 
 
 def reward(value: object) -> float:
-    """One number, also as a boolean or an array without axes; NaN and what is no number are refused."""
+    """One number, also as a boolean or an array without axes; NaN and all else are refused."""
     if type(value) is not float:
         if value is None:
             value = math.nan

@@ -5,7 +5,15 @@ from pathlib import Path
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dpbandits.cli.output import JSON, check_writable, console, print_json, print_rows, stoppable
+from dpbandits.cli.output import (
+    JSON,
+    check_writable,
+    compiling,
+    console,
+    print_json,
+    print_rows,
+    stoppable,
+)
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy, whole
 from dpbandits.errors import AuditError
 from dpbandits.policies import Policy
@@ -71,6 +79,7 @@ def _audit_by_replay(
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with (
         stoppable(""),
+        compiling(name),
         Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress,
     ):
         task = progress.add_task(name, total=len(checks) + len(wrong))

@@ -99,7 +99,7 @@ def compare(
             runs,
             seed,
             threads=threads,
-            progress=not as_json,
+            progress=True,
             checkpoint=checkpoint,
             in_flight=in_flight,
             delays=delays,

@@ -13,6 +13,7 @@ from dpbandits.cli.privacy import privacy
 from dpbandits.cli.recommend import recommend
 from dpbandits.cli.reproduce import reproduce
 from dpbandits.cli.show import show
+from dpbandits.cli.warm import warm
 from dpbandits.errors import DPBanditsError
 from dpbandits.version import __version__
 
@@ -32,6 +33,7 @@ app.command("reproduce")(reproduce)
 app.command("privacy")(privacy)
 app.command("recommend")(recommend)
 app.command("audit")(audit)
+app.command("warm")(warm)
 
 
 def _version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from dpbandits.engine.compiler import noticing
 from dpbandits.errors import InvalidInput
 from dpbandits.reports.tables import Row, terminal_table
 
@@ -38,6 +40,18 @@ def stoppable(kept: str) -> Iterator[None]:
     except KeyboardInterrupt:
         Console(stderr=True).print(f"stopped{kept and f'; {kept}, the same command goes on from there'}")
         raise typer.Exit(130) from None
+
+
+def compiling(name: str) -> contextlib.AbstractContextManager[None]:
+    """Say once, on the standard error, when anything is compiled for a policy."""
+    said: list[str] = []
+
+    def say() -> None:
+        if not said:
+            print(f"compiling {name} …", file=sys.stderr, flush=True)
+        said.append(name)
+
+    return noticing(say)
 
 
 def console() -> Console:

@@ -35,7 +35,7 @@ def reproduce(
     for figure in chosen:
         folder = out / f"{figure.name}-{scale.value}"
         with stoppable(f"finished runs are kept in {folder}" if figure.simulations(scale) else ""):
-            result = run_figure(figure, scale, folder, threads=threads, progress=not as_json)
+            result = run_figure(figure, scale, folder, threads=threads, progress=True)
         results[figure.name] = result
         if not as_json:
             rows = [

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from dpbandits.audit.filing import report, table
 from dpbandits.audit.sampling import Sampled, sample
-from dpbandits.cli.output import console, print_json, stoppable
+from dpbandits.cli.output import compiling, console, print_json, stoppable
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.privacy.budgets import NonPrivate
 from dpbandits.testing.examples import example_policies
@@ -59,7 +59,8 @@ def _with_progress(policy: Policy, runs: int, form: str, error: float, seed: int
         def advance(played: int) -> None:
             progress.update(task, advance=played, description=f"{type(policy).name()}: {form} runs")
 
-        return sample(policy, runs=runs, form=form, error=error, seed=seed, advance=advance)
+        with compiling(policy.name()):
+            return sample(policy, runs=runs, form=form, error=error, seed=seed, advance=advance)
 
 
 def _add(store: Path, result: Sampled) -> None:

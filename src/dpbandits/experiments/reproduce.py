@@ -1,4 +1,4 @@
-"""Running a figure: traces kept in a folder, so that an interrupted run goes on where it stopped."""
+"""Running a figure: traces kept in a folder, so that an interrupted run resumes where it stopped."""
 
 import json
 from functools import partial

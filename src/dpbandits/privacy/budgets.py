@@ -24,7 +24,7 @@ from dpbandits.recipes import Recipe
 ROUNDING = 1e-12
 # What is better by no more than this was made to be the same, on the safe side.
 _SLACK = 1e-9
-# Between these a policy can be played: noise and batches of its size can be told from their rounding.
+# Between these a policy can be played: its noise and batches are much larger than rounding errors.
 LEAST, LARGEST = 1e-12, 1e12
 
 _Kind = TypeVar("_Kind", bound="Budget")

@@ -1,5 +1,6 @@
 """A progress bar with rate and time left, for anything that takes over a second."""
 
+import sys
 import threading
 import time
 from types import TracebackType
@@ -35,6 +36,7 @@ class RoundsBar:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._shown: Progress | None = None
+        self._says = show
         self._wanted = show and Console(stderr=True).is_terminal
 
     def advance(self, rounds: int) -> None:
@@ -55,6 +57,14 @@ class RoundsBar:
                 self._shown.start()
             if self._shown is not None:
                 self._shown.update(self._shown.task_ids[0], completed=self.done, description=self.label)
+
+    def say(self, text: str) -> None:
+        """One line above the bar; also where there is no terminal and so no bar."""
+        with self._lock:
+            if self._shown is not None:
+                self._shown.console.print(text, highlight=False, markup=False)
+            elif self._says:
+                print(text, file=sys.stderr, flush=True)
 
     def spare(self, rounds: int) -> None:
         """Rounds that need not be played: finished earlier."""

@@ -48,13 +48,14 @@ def simulate(
     Run r of every policy meets the same chances and the same noise stream, whatever other policies
     are compared and however many threads work; without a `seed` a fresh one is drawn and kept in the
     trace. With a `checkpoint`, finished runs are kept there when the work is interrupted, and the
-    same call later goes on from them to the same result. `points` is how finely curves are kept.
+    same call later resumes from them, with the same result. `points` is how finely curves are kept.
+    `progress` shows a bar on a terminal, and says on the standard error what is being compiled.
 
-    With `in_flight` so many rounds are open at once: each is closed when as many others were decided
+    With `in_flight` that many rounds are open at once: each is closed when as many others were decided
     since, with its reward if that has arrived. `delays` says when, in decisions: one that comes later
     is missing (and counts as ½ for arms, as 0 for actions and kernels: if the best arm's rewards come
     later than others', it may look worse than it is). With `traffic` people come by a clock, delays are
-    in seconds, and `patience` closes rounds after so many; `in_flight` is then a cap.
+    in seconds, and `patience` closes rounds after that many seconds; `in_flight` is then a cap.
     `rounds_per_person` calibrates policies for people who return; here every round is learned from.
     """
     chosen = _labelled(policies)
@@ -160,6 +161,7 @@ def _play_all(
                 grid,
                 run_seed(seed, run),
                 advance=bar.advance,
+                say=bar.say,
                 stop=stop,
                 **options,
             ): (label, run)

@@ -66,7 +66,7 @@ def refuses(error: type[DPBanditsError], action: Callable[[], object]) -> str | 
 
 
 def check_policy(policy: Policy, environment: Environment | None = None) -> None:
-    """Run every check on a policy; silent if all hold, otherwise all that fail are told."""
+    """Run every check on a policy; silent if all hold; otherwise the error lists all that fail."""
     world = environment or example_environment(policy.problem_kind)
     told = [
         said for check in CHECKS if (said := refuses(ConformanceError, partial(check, policy, world)))

@@ -55,12 +55,12 @@ class Indexed(NamedTuple):
     mean: NDArray[np.float64]  # x_i, in [0, 1] only up to noise
     score: NDArray[np.float64]  # the index; the largest is played
     forgets: bool  # the mean is that of the last batch alone
-    growth: float  # a batch is so many times as long as all before it
+    growth: float  # a batch is this many times as long as all before it
     epsilon: float
     alpha: float
 
     def limits(self) -> Limits:
-        """Of arms that there are."""
+        """Limits for arms that exist."""
         return {
             "waiting": COUNT,
             "away": FLAG,

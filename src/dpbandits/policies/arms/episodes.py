@@ -81,7 +81,7 @@ def start_turns(problem: Arms, first_batch: int) -> dict[str, Any]:
 
 
 def start_episode() -> Episode:
-    """None going on."""
+    """No episode under way."""
     return np.full(3, -1, np.int64)
 
 

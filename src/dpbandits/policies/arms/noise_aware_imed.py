@@ -64,7 +64,7 @@ class Public(NamedTuple):
     grace: float
 
     def limits(self) -> Limits:
-        """Of arms that there are."""
+        """Limits for arms that exist."""
         episode = episode_limits(self.away.size)
         return {"waiting": COUNT, "away": FLAG, "episode": episode, "score": ANYTHING}
 

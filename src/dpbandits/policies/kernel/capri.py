@@ -118,7 +118,7 @@ def elimination_limits(public: Any) -> Limits:
         "active": (~public.active.any(axis=1, keepdims=True), True),
         "maps": (-longest_map, longest_map),
         "reach": POSITIVE,
-        "width": NOT_NEGATIVE,
+        "margin": NOT_NEGATIVE,
         "weights": FROM_RECIPE,
     }
 
@@ -128,7 +128,7 @@ def eliminate(public: Any, released: Array) -> Array:
     values = (public.reach[0] ** 2 * estimate(public.maps, released)).reshape(public.active.shape)
     public.known.value[public.active] = values[public.active]
     public.known.half[public.active] = public.known.coming[public.active]
-    public.active[...] = keep(public.active, values, public.width)
+    public.active[...] = keep(public.active, values, public.margin)
     return cumulative(public.active)
 
 
@@ -279,7 +279,7 @@ class EliminatingPolicy(Policy):
         )
 
     def _scale(self, problem: KernelContexts) -> float:
-        """Of the noise on the sum of vectors of norm at most B."""
+        """The scale of the noise on a sum of vectors of norm at most B."""
         if self.calibration == "exact" or not isinstance(self.privacy, ApproxDP):
             return gaussian_scale(2.0 * problem.max_reward, self.privacy)
         epsilon, delta = self.privacy.epsilon, self.privacy.delta

@@ -255,7 +255,7 @@ class KernelThompson(PosteriorPolicy, OncePerBatch):
         return public, Secret(np.zeros(problem.pairs))
 
     def batch_number(self, public: Any, slot: int) -> int:
-        """An epoch is told by its end."""
+        """Epochs are numbered by the round that ends them."""
         return int(public.next_pause[0])
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:

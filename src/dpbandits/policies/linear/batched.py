@@ -103,7 +103,7 @@ class Batched(NamedTuple):
         raise NotImplementedError
 
     def select(self, context: Any, explore: Chance) -> int:
-        """Of the public decision set, or of the features that she brought."""
+        """An action of the public decision set, or of the features that she brought."""
         if context is None:
             return self.choose(self.actions, explore)
         return self.choose(context[0], explore)

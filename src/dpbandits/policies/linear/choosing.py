@@ -46,7 +46,7 @@ def most_promising_of_all(
 ) -> int:
     """The same with nothing left out: quicker in few dimensions while confidence sets are wide.
 
-    Its loop has no branches: those that cannot be foretold are what takes the time otherwise.
+    Its loop has no branches: mispredicted ones would dominate.
     """
     best, second, chosen = -math.inf, -math.inf, 0
     for action in range(features.shape[0]):
