@@ -22,7 +22,6 @@ from rich.console import Console
 import dpbandits as dpb
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.experiments.chandak.setting import TABLE_2
-from dpbandits.policies import TrustedPolicy
 from dpbandits.reports.tables import terminal_table
 from dpbandits.simulation.run import play
 
@@ -277,7 +276,7 @@ def exact_noise() -> list[dict[str, object]]:
     """A learner at work, on exact noise from ChaCha20, against the same on floating-point noise."""
     rows = []
     features = np.random.default_rng(0).normal(size=(25, 5)) / 5.0
-    cases: list[tuple[TrustedPolicy, dpb.Problem, tuple[Any, ...], int]] = [
+    cases: list[tuple[dpb.TrustedPolicy, dpb.Problem, tuple[Any, ...], int]] = [
         (dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), dpb.Arms(5), (), 20_000),
         (
             dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6)),

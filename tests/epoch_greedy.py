@@ -6,9 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Trust, Unit
+from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Trust, TrustedPolicy, Unit
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies import TrustedPolicy
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.arms import centred

@@ -15,7 +15,7 @@ import dpbandits as dpb
 from dpbandits.engine import leaves, steps_of
 from dpbandits.engine.flight import wait
 from dpbandits.errors import InvalidInput
-from dpbandits.policies import TrustedPolicy, policy_kinds
+from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms import gaussian_thompson, noise_aware_imed
 from dpbandits.policies.changes import put_away
 from dpbandits.testing import example_policies
@@ -367,7 +367,7 @@ def test_arms_come_and_go(policy: dpb.Policy, closings: list[int]) -> None:
 
 
 @pytest.mark.parametrize("policy", COMES_AND_GOES, ids=name)
-def test_a_compiled_learner_decides_alike_when_arms_come_and_go(policy: TrustedPolicy) -> None:
+def test_a_compiled_learner_decides_alike_when_arms_come_and_go(policy: dpb.TrustedPolicy) -> None:
     problem = dpb.Arms(ARMS, capacity=ARMS + 1)
     learners = [policy.start(problem, seed=3, compiled=compiled) for compiled in (False, True)]
     chance = np.random.default_rng(2)

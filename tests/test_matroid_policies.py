@@ -12,7 +12,7 @@ from dpbandits.audit import replay
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.experiments.chandak.setting import TABLE_2
-from dpbandits.policies import TrustedPolicy, matroid
+from dpbandits.policies import matroid
 from dpbandits.policies.testing import rehearse
 from dpbandits.testing import example_policies
 from dpbandits.testing.driving import drive, state_bytes
@@ -69,7 +69,7 @@ def test_bases_are_played_and_loops_are_not(policy: dpb.Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", ALL, ids=name)
-def test_the_first_round_favours_no_item(policy: TrustedPolicy) -> None:
+def test_the_first_round_favours_no_item(policy: dpb.TrustedPolicy) -> None:
     """Any 2 of 8 items: each in a quarter of 400 first rounds, within 5 standard errors (5·10⁻⁶)."""
     problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(8, 2))
     first = Counter(

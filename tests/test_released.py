@@ -15,7 +15,7 @@ from dpbandits.audit.watching import ReadRounds
 from dpbandits.engine import Streams, leaves
 from dpbandits.engine.streams import run_seed
 from dpbandits.mechanisms.rounding import rounded_to
-from dpbandits.policies import TrustedPolicy, policy_kinds
+from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms.estimates import of_estimates, start_estimates, update_estimate
 from dpbandits.policies.released import Reading, of_sums, of_values
 from dpbandits.policies.rounds import Round
@@ -147,7 +147,7 @@ def test_the_record_is_equal_on_neighbouring_streams(policy: Policy) -> None:
         dpb.matroids.MatroidUCB,
     ],
 )
-def test_means_are_those_of_the_rounds_they_name(kind: type[TrustedPolicy], places: int) -> None:
+def test_means_are_those_of_the_rounds_they_name(kind: type[dpb.TrustedPolicy], places: int) -> None:
     world = example_environment(kind.problem_kind)
     learner = kind(privacy=NonPrivate()).start(world.problem(400), seed=1, in_flight=places)
     chance = np.random.default_rng(3)
@@ -418,7 +418,7 @@ def test_features_and_rewards_have_units() -> None:
 @pytest.mark.parametrize(
     "kind", [dpb.RandomizedLinUCB, dpb.linear.BatchedLinUCB, dpb.linear.BatchedLinThompson]
 )
-def test_a_public_decision_set_is_read_by_action(kind: type[TrustedPolicy]) -> None:
+def test_a_public_decision_set_is_read_by_action(kind: type[dpb.TrustedPolicy]) -> None:
     problem = LinearActions(((2.0, 0.0), (0.0, 2.0), (1.0, 1.0)), max_norm=2.0, max_reward=0.5)
     learner = kind(privacy=GaussianDP(20.0)).start(problem, seed=1, compiled=False)
     means = np.array([0.4, -0.4, 0.0])

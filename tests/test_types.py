@@ -16,12 +16,13 @@ from typing import Any, assert_type
 import numpy as np
 
 import dpbandits as dpb
+from dpbandits.arms import LazyUCB
 
 budget = assert_type(dpb.PureDP(1.0), dpb.PureDP)
 assert_type(budget.epsilon, float)
 assert_type(dpb.GaussianDP(1.0).implies(dpb.ApproxDP, delta=1e-6), dpb.ApproxDP)
 
-policy = assert_type(dpb.arms.LazyUCB(privacy=budget), dpb.arms.LazyUCB)
+policy = assert_type(dpb.arms.LazyUCB(privacy=budget), LazyUCB)
 learner = assert_type(policy.start(dpb.Arms(3), seed=np.int64(1)), dpb.Learner)
 assert_type(learner.select(), Any)
 assert_type(learner.decide(), dpb.Ticket)
@@ -63,8 +64,8 @@ def blocks(page: str) -> list[str]:
 
 def as_written(example: str) -> str:
     """An example of `docs/policies.md` as a program: it is shown without the imports of public names."""
-    faces = ("arms", "linear", "matroids", "kernels", "local", "worlds")
-    imports = "".join(f"from dpbandits.{face} import *\n" for face in faces)
+    folders = ("policies.arms", "policies.linear", "policies.matroid", "policies.kernel", "problems")
+    imports = "".join(f"from dpbandits.{folder} import *\n" for folder in folders)
     return f"from dpbandits import *\n{imports}\n{doctest.script_from_examples(example)}"
 
 
