@@ -218,6 +218,7 @@ def test_every_command_has_help_and_json() -> None:
         "privacy",
         "recommend",
         "audit",
+        "warm",
     ]
     for command in commands:
         assert command is not None
