@@ -34,6 +34,7 @@ TIMES = int(os.environ.get("DPBANDITS_HOSTILE", "1"))
 
 def examples(count: int) -> settings:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    # No deadline: what is attempted may compile.
     return settings(max_examples=count * TIMES, deadline=None, suppress_health_check=checks)
 
 

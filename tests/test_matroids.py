@@ -163,7 +163,7 @@ def largest_weight(case: Case, weights: np.ndarray[Any, Any]) -> float:
     return max(float(sum(weights[i] for i in s)) for s in sets if len(s) == rank)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(case=MATROIDS, data=st.data())
 def test_bases_have_the_largest_weight_of_all(case: Case, data: Any) -> None:
     matroid, size = case.matroid, case.matroid.size
@@ -187,7 +187,7 @@ def test_bases_have_the_largest_weight_of_all(case: Case, data: Any) -> None:
         assert sorted(greedy.basis) == np.flatnonzero(greedy.inside).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=MATROIDS)
 def test_a_matroid_and_its_problem_survive_json(case: Case) -> None:
     assert Recipe.from_json(case.matroid.to_json()) == case.matroid

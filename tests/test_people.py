@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpbandits as dpb
@@ -446,7 +446,6 @@ def numbered(visits: Any) -> list[tuple[int, list[tuple[int, int]]]]:
 
 
 @given(visits=Visits, rounds=st.sampled_from([1, 2, 3, 4, 16, 300]))
-@settings(deadline=None)
 def test_a_few_people_are_counted_exactly(visits: Any, rounds: int) -> None:
     people, exact = People(rounds, expected=1000, key=KEY), Exact(rounds)
     for person, batches in numbered(visits):
@@ -456,7 +455,6 @@ def test_a_few_people_are_counted_exactly(visits: Any, rounds: int) -> None:
 
 
 @given(visits=Visits, rounds=st.sampled_from([1, 2, 4]), expected=st.sampled_from([1, 2, 5]))
-@settings(deadline=None)
 def test_a_crowd_is_never_counted_too_little(visits: Any, rounds: int, expected: int) -> None:
     """Far more people than it is made for: it refuses too many, and never one round too few."""
     people, exact = People(rounds, expected=expected, key=KEY), Exact(rounds)

@@ -103,7 +103,7 @@ def test_rewards_that_miss_their_round_count_like_skipped_ones() -> None:
     assert state_bytes(late) == state_bytes(skipped)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 12), st.lists(st.integers(0, 11), min_size=80, max_size=80), st.booleans())
 def test_when_answers_arrive_changes_no_decision(in_flight: int, lags: list[int], clock: bool) -> None:
     """Each reward comes after so many further decisions, if that is in time; or at once."""

@@ -89,7 +89,10 @@ def test_without_a_seed_a_fresh_one_is_kept(trace: dpb.Trace) -> None:
 def test_summary_and_table(trace: dpb.Trace) -> None:
     table, summary = trace.table(), trace.summary()
     last = table.filter((pl.col("policy") == "private") & (pl.col("round") == 2000))["regret"]
-    row = summary.filter(pl.col("policy") == "private").to_dicts()[0]
+    row = next(row for row in summary if row["policy"] == "private")
+    assert summary.frame().to_dicts() == list(summary)
+    assert str(summary).splitlines()[0].split()[:3] == ["policy", "guarantee", "mean"]
+    assert len(str(summary).splitlines()) == 1 + len(POLICIES)
     assert last.len() == 4
     assert row["mean_regret"] == pytest.approx(float(last.mean()))  # type: ignore[arg-type]
     assert row["standard_error"] == pytest.approx(float(last.std()) / 2)  # type: ignore[arg-type]

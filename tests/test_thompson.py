@@ -141,7 +141,7 @@ def _spent_by_hand(actions: list[int], arms: int, b: int, c: float) -> float:
     return math.sqrt(worst)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), b=st.integers(0, 4), rounds=st.integers(15, 60))
 def test_the_odometer_equals_its_definition_and_stays_within_the_guarantee(
     seed: int, b: int, rounds: int

@@ -108,7 +108,7 @@ def test_many_small_costs_neither_drift_nor_vanish(kind: Callable[[float], Budge
 
 
 @given(st.sampled_from(LIMITS), spread, st.lists(st.floats(0.01, 0.6), min_size=1, max_size=8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_filter_refuses_without_changing_and_what_remains_can_be_spent(
     kind: Callable[[float], Budget], size: float, shares: list[float]
 ) -> None:

@@ -4,6 +4,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from dpbandits.cli.audit import audit
 from dpbandits.cli.compare import compare
@@ -54,5 +55,7 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except DPBanditsError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(
+            f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
+        )
         sys.exit(2)

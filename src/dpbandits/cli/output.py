@@ -12,12 +12,14 @@ from rich.console import Console
 
 from dpbandits.engine.compiler import noticing
 from dpbandits.errors import InvalidInput
+from dpbandits.extras import check_installed
 from dpbandits.reports.tables import Row, terminal_table
 
 JSON = typer.Option(False, "--json", help="Print JSON for machines instead.")
 
 
 PICTURES = {".svg", ".png", ".pdf"}
+_EXTRAS = {".parquet": ("tables",), **dict.fromkeys(PICTURES | {".html"}, ("plot",))}
 
 
 def check_writable(**outputs: tuple[Path | None, set[str]]) -> None:
@@ -30,6 +32,7 @@ def check_writable(**outputs: tuple[Path | None, set[str]]) -> None:
             raise InvalidInput(f"expected --{name} to end in {expected}, got {path}")
         if not path.parent.is_dir() or path.is_dir():
             raise InvalidInput(f"cannot write --{name} {path}: no such folder, or a folder itself")
+        check_installed(*_EXTRAS.get(path.suffix, ()))
 
 
 @contextlib.contextmanager

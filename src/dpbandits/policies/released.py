@@ -31,8 +31,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
-from scipy import special
 
 from dpbandits.mechanisms.rounding import rounded_to
 from dpbandits.privacy.budgets import Budget
@@ -265,7 +265,7 @@ def _overtakes(gap: Array, deviation: Array, laplace: bool) -> Array:
     """How likely what is behind by the gap is really ahead; 1 where nothing is known of it."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = gap / deviation
-    tail = special.ndtr(-ratio)
+    tail = scipy.special.ndtr(-ratio)
     if laplace:  # beyond 1.7 deviations its tail is the heavier one
         tail = np.maximum(tail, 0.5 * np.exp(-math.sqrt(2.0) * ratio))
     return np.where(np.isnan(ratio), 1.0, tail)

@@ -1,11 +1,13 @@
-"""Rows as tables: for the terminal, and for Markdown."""
+"""Rows as tables: as plain text, for the terminal, and for Markdown."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from rich import box
-from rich.table import Table
+from dpbandits.extras import extra
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Row = Mapping[str, Any]
 
@@ -33,8 +35,12 @@ def is_numeric(rows: Sequence[Row], key: str) -> bool:
     return all(row[key] is None or isinstance(row[key], int | float) for row in rows)
 
 
-def terminal_table(rows: Sequence[Row], title: str | None = None) -> Table:
-    """A table for `rich.print`; numbers stand right."""
+def terminal_table(rows: Sequence[Row], title: str | None = None) -> "Table":
+    """A table for `rich.print`, which comes with the extra `cli`; numbers stand right."""
+    with extra("cli"):
+        from rich import box
+        from rich.table import Table
+
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     for position, key in enumerate(rows[0]):
         # The first column names the row and is never broken; the others give way.
@@ -43,6 +49,21 @@ def terminal_table(rows: Sequence[Row], title: str | None = None) -> Table:
     for row in rows:
         table.add_row(*(cell(value) for value in row.values()))
     return table
+
+
+def text_table(rows: Sequence[Row]) -> str:
+    """A table of plain text, aligned; numbers stand right.
+
+    >>> print(text_table([{"policy": "lazy-ucb", "mean_regret": 1234.5}]))
+    policy    mean regret
+    lazy-ucb        1,234
+    """
+    columns = []
+    for key in rows[0]:
+        cells = [heading(key), *(cell(row[key]) for row in rows)]
+        side = str.rjust if is_numeric(rows, key) else str.ljust
+        columns.append([side(one, max(map(len, cells))) for one in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
