@@ -42,6 +42,7 @@ class Recommendation(Generic[Started]):
         return f"{type(self.policy).__name__}: {self.reason}"
 
 
+# By `trust` a type checker knows whether the policy starts as a learner or as a server.
 @overload
 def recommend(
     problem: Problem,
