@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt
 # Files of tests that take long; `make quick` leaves them out.
 SLOW := adding_a_policy arms_in_flight audit cli conformance docs engine exact_noise experiments hostile \
 	kernel_figures linear linear_environments local matroid_policies people released rounds \
-	sampling_audit tampered_saves world_conformance
+	sampling_audit tampered_saves types world_conformance
 QUICK := tests $(foreach name,$(SLOW),--ignore=tests/test_$(name).py)
 
 demo: $(VENV)/.runtime  ## compare private policies with their non-private twins; writes report.html

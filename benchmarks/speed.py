@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ ROUNDS, REPEATS = 1_000_000, 9
 
 def best_of(*actions: Callable[[], object]) -> list[float]:
     """The least time of each, measured in turns so that a noisy machine is noisy for all."""
-    times = [[] for _ in actions]
+    times: list[list[float]] = [[] for _ in actions]
     for action in actions:
         action()
     for _ in range(REPEATS):
@@ -117,7 +118,8 @@ def _matroid_row(
     goal: str,
 ) -> dict[str, object]:
     keep = [item for item in range(world.matroid.size) if item not in world.matroid.loops]
-    vectors = np.array(world.matroid.vectors, float)[keep]
+    assert isinstance(world.matroid, dpb.matroids.LinearMatroid)
+    vectors = np.array(world.matroid.vectors, np.float64)[keep]
     means, rank = np.array(world.means)[keep], world.matroid.rank
     grid, seed = np.array([ROUNDS]), run_seed(0, 0)
 
@@ -152,10 +154,11 @@ def linear_loop() -> list[dict[str, object]]:
     public, _ = policy.begin(environment.problem(ROUNDS))
     levels, scale = public.tree.prefix.shape[1], float(public.tree.inner[0])
     options = (levels, scale, *(float(x) for x in public.regularizers[0]), float(public.settings[2]))
+    reference: Callable[..., float] = tree_lin_ucb
 
     def by_hand() -> float:
         streams = Streams.of(seed)
-        return float(tree_lin_ucb(5, 25, 0.1, *options, ROUNDS, streams.noise, streams.chance))
+        return float(reference(5, 25, 0.1, *options, ROUNDS, streams.noise, streams.chance))
 
     def generic() -> float:
         played = play(policy, environment, grid, seed)
@@ -219,9 +222,7 @@ def kernels() -> list[dict[str, object]]:
         ) -> float:
             return kernel_thompson(means, rows, scale, first, ROUNDS, *Streams.of(run_seed(0, 0)))
 
-        def generic(
-            world: dpb.worlds.KernelWorld = world, seed: object = seed, grid: object = grid
-        ) -> float:
+        def generic(world: dpb.worlds.KernelWorld = world, seed: Any = seed, grid: Any = grid) -> float:
             played = play(policy, world, grid, seed)
             assert played is not None
             return float(played.curves[-1, 0])
@@ -275,7 +276,7 @@ def exact_noise() -> list[dict[str, object]]:
     """A learner at work, on exact noise from ChaCha20, against the same on floating-point noise."""
     rows = []
     features = np.random.default_rng(0).normal(size=(25, 5)) / 5.0
-    cases: list[tuple[dpb.Policy, dpb.Problem, tuple[Any, ...], int]] = [
+    cases: list[tuple[dpb.TrustedPolicy, dpb.Problem, tuple[Any, ...], int]] = [
         (dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), dpb.Arms(5), (), 20_000),
         (
             dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6)),
@@ -294,7 +295,7 @@ def exact_noise() -> list[dict[str, object]]:
             for _ in range(rounds):
                 it.update(it.select(*offered), 1.0)
 
-        mine, reference = best_of(lambda it=exact: serve(it), lambda it=floats: serve(it))
+        mine, reference = best_of(partial(serve, exact), partial(serve, floats))
         rows.append(
             {
                 "what": f"{policy.name()}, select + update, exact noise",

@@ -68,10 +68,10 @@ class EpochGreedy(TrustedPolicy):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         arms = problem.arms
-        counts = (np.zeros(arms, np.int64) for _ in range(2))
+        opened, seen = (np.zeros(arms, np.int64) for _ in range(2))
         first = np.full(1, 12, np.int64)
         scale = gaussian_scale(1.0, self.privacy)
-        public = Public(np.zeros(1, np.int64), first, *counts, np.zeros(arms), scale)
+        public = Public(np.zeros(1, np.int64), first, opened, seen, np.zeros(arms), scale)
         return public, Secret(np.zeros(arms))
 
     def released(self, problem: Arms, public: Public) -> Reading:

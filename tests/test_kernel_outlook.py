@@ -53,6 +53,8 @@ def test_recommendations() -> None:
     )
     assert dpb.kernels.Capri(privacy=BUDGET).width == 1.0
     assert isinstance(dpb.recommend(WORLD.problem(None), dpb.NonPrivate()).policy, dpb.KernelUCB)
+    local = dpb.recommend(WORLD.problem(None), dpb.NonPrivate(), trust=dpb.Trust.LOCAL)
+    assert isinstance(local.policy, dpb.local.LocalPolicy)  # nobody may hold raw data
     with pytest.raises(BudgetNotAccepted, match="ApproxDP"):
         dpb.recommend(WORLD.problem(None), dpb.PureDP(1.0))
     for problem, kind in ((WORLD.problem(None), dpb.KernelUCB), (dpb.Arms(3), dpb.arms.UCB1)):

@@ -20,9 +20,11 @@ from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
-from dpbandits.policies.kernel import capri, local_capri, posterior, projection
+from dpbandits.policies.kernel import local_capri, posterior, projection
+from dpbandits.policies.kernel.epochs import shares_of
 from dpbandits.policies.testing import short_form
 from dpbandits.privacy.calibration import limit_of
+from dpbandits.problems.kernel_contexts import bounded
 from test_kernels import GRID, KERNELS, dense
 
 BUDGET = dpb.ApproxDP(1.0, 1e-5)
@@ -43,7 +45,7 @@ def random_problem(seed: int) -> dpb.KernelContexts:
     )
 
 
-def released(state: Any, secret: Any, noise: Any = None) -> RecordingNoise:
+def released(state: Any, secret: Any) -> RecordingNoise:
     """The draws of the policy's own pause on a copy of its state."""
     noise = RecordingNoise(np.random.default_rng(1), Steer())
     type(state).pause(copy.deepcopy(state), copy.deepcopy(secret), noise)
@@ -214,7 +216,7 @@ def _runs_that_lost(width: float) -> int:
         state, secret = policy.begin(problem)
         for _ in range(5):  # a whole epoch at a time: who came, and what they sum to
             state.pause(secret, chance)
-            shares = capri.shares_of(state.table, state.weights)
+            shares = shares_of(state.table, state.weights)
             counts = chance.multinomial(int(state.length[0]), shares)
             secret.sums[:] = 2.0 * chance.binomial(counts, 0.5 + means / 2.0) - counts
         state.pause(secret, chance)
@@ -308,7 +310,7 @@ class TrustsTheServersMap(dpb.local.LocalCapri):
     class state(local_capri.Public):
         def report(self, context: int, action: int, reward: float, noise: Any) -> Any:
             pair = context * self.table.shape[1] + action
-            value = dpb.problems.kernel_contexts.bounded(reward, self.confidence.bound)
+            value = bounded(reward, self.confidence.bound)
             for axis in range(self.message.size):
                 drawn = noise.normal(value * self.maps[pair, axis], self.scale)
                 self.message[axis] = rounded(drawn, self.step)
@@ -329,7 +331,7 @@ class TrustsWhatIsActive(dpb.local.LocalCapri):
             pair = context * self.table.shape[1] + action
             norms = np.sqrt(np.sum(self.maps**2, axis=1))
             longest = max(1.0, float(np.max(norms[self.active.ravel()], initial=0.0)))
-            value = dpb.problems.kernel_contexts.bounded(reward, self.confidence.bound) / longest
+            value = bounded(reward, self.confidence.bound) / longest
             for axis in range(self.message.size):
                 drawn = noise.normal(value * self.maps[pair, axis], self.scale)
                 self.message[axis] = rounded(drawn, self.step)

@@ -417,7 +417,7 @@ def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, 
         lambda: dpb.LinearActions([[1.0, 0.0], [1.0]]),
         lambda: dpb.LinearActions([[1.0, 0.0], [math.nan, 1.0]]),
         lambda: dpb.LinearActions([[1.0, 0.0], [2.0, 0.0]]),
-        lambda: dpb.LinearActions(3),
+        lambda: dpb.LinearActions(3),  # type: ignore[arg-type]
         lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),
         lambda: dpb.linear.TreeLinUCB(privacy=MU, shifted=False),
         lambda: dpb.linear.BatchedLinUCB(privacy=MU, shift=1.0),
@@ -432,7 +432,8 @@ def test_wrong_arguments_are_refused_in_a_sentence(make: Any) -> None:
 
 
 def test_what_only_some_budgets_can_pay_for_is_refused_for_others() -> None:
-    for options in ({"noise": "wishart"}, {"calibration": "paper"}):
+    changes: tuple[dict[str, Any], ...] = ({"noise": "wishart"}, {"calibration": "paper"})
+    for options in changes:
         with pytest.raises(BudgetNotAccepted, match="ApproxDP"):
             dpb.linear.TreeLinUCB(privacy=MU, **options)
 

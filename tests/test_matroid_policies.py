@@ -69,7 +69,7 @@ def test_bases_are_played_and_loops_are_not(policy: dpb.Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", ALL, ids=name)
-def test_the_first_round_favours_no_item(policy: dpb.Policy) -> None:
+def test_the_first_round_favours_no_item(policy: dpb.TrustedPolicy) -> None:
     """Any 2 of 8 items: each in a quarter of 400 first rounds, within 5 standard errors (5·10⁻⁶)."""
     problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(8, 2))
     first = Counter(
@@ -122,6 +122,7 @@ class ByHand:
     def __init__(self, problem: dpb.MatroidBases, policy: dpb.FocusedMatroidUCB) -> None:
         self.problem = problem
         self.fed, self.first = policy.schedule(problem)
+        assert isinstance(policy.privacy, dpb.PureDP)
         self.scale = self.fed / policy.privacy.epsilon
         self.batches: dict[int, list[tuple[int, float]]] = {i: [] for i in range(problem.items)}
 

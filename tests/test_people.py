@@ -177,7 +177,8 @@ def test_group_privacy_and_its_inverse() -> None:
     assert grouped(NonPrivate(), 3) == NonPrivate() == reduced(NonPrivate(), 3)
     # Two steps: P(E) ≤ e^ε(e^ε P″(E) + δ) + δ.
     held = grouped(ApproxDP(1.0, 1e-6), 2)
-    assert held.epsilon == 2.0 and held.delta == pytest.approx(1e-6 * (1.0 + math.e), rel=1e-12)
+    assert isinstance(held, ApproxDP) and held.epsilon == 2.0
+    assert held.delta == pytest.approx(1e-6 * (1.0 + math.e), rel=1e-12)
     for budget in (RenyiDP(8.0, 1.0), ApproxDP(10.0, 0.1)):
         with pytest.raises(NotImplied):
             grouped(budget, 2)
@@ -290,7 +291,8 @@ def test_a_policy_from_outside_cannot_forget_people_who_return() -> None:
 
 def test_printed_noise_and_wishart_noise_refuse_people_who_return() -> None:
     problem = dpb.LinearContexts(3, horizon=100, rounds_per_person=2)
-    for options in ({"noise": "wishart"}, {"calibration": "paper"}):
+    changes: tuple[dict[str, Any], ...] = ({"noise": "wishart"}, {"calibration": "paper"})
+    for options in changes:
         policy = dpb.linear.TreeLinUCB(privacy=ApproxDP(1.0, 0.1), **options)
         once = with_people(problem, 1)
         assert policy.guarantee(once).rounds_per_person == 1
@@ -418,8 +420,8 @@ class Exact:
         self.open: dict[int, tuple[int, set[Any]]] = {}
 
     def take(self, person: Any, batches: Any) -> bool:
-        current = {slot: self.open.get(slot, (None, set())) for slot, _ in batches}
-        members = [people for slot, number in batches for n, people in (current[slot],) if n == number]
+        current = [(number, *self.open.get(slot, (None, set()))) for slot, number in batches]
+        members = [people for number, opened, people in current if opened == number]
         if self.counts[person] >= self.rounds or any(person in people for people in members):
             return False
         self.note(person, batches)
@@ -629,7 +631,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 ARMS = short_form(dpb.NoiseAwareIMED(privacy=GaussianDP(1.0)))
-LINEAR = short_form(dpb.RandomizedLinUCB(privacy=ApproxDP(1.0, 1e-6)))
+LINEAR: Any = short_form(dpb.RandomizedLinUCB(privacy=ApproxDP(1.0, 1e-6)))
 INDEPENDENT = dataclasses.replace(LINEAR, blocks=None)
 
 

@@ -139,7 +139,7 @@ def test_patience_closes_by_the_clock_of_decisions_alone() -> None:
     assert it.rounds == 2
     with pytest.raises(TooLate):
         it.update(second, 1.0)
-    with pytest.raises(InvalidInput, match="told the time of every decision"):
+    with pytest.raises(InvalidInput, match="needs the time of every decision"):
         it.decide()
     with pytest.raises(InvalidInput, match="expected now to be a time"):
         it.decide(now=math.nan)

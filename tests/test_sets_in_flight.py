@@ -85,9 +85,9 @@ class Run:
             action = _copied(self.public.select(context, self.streams.explore))
             reward = _copied(world.pay(context, action, self.streams.chance))
             table = np.copy(self.public.table) if hasattr(self.public, "table") else None
-            kept = self.problem.kept(context, action)
-            self.flying.append(Closed(*kept, reward, table))
-            wait(self.public, kept[1], 1)
+            context, action = self.problem.kept(context, action)
+            self.flying.append(Closed(context, action, reward, table))
+            wait(self.public, action, 1)
             yield number
         self.close(len(self.plan))
 
@@ -312,7 +312,7 @@ def test_the_design_of_an_epoch_is_that_of_the_tables_it_was_decided_with(
 ) -> None:
     """Also where there is room for few tables, so that some stay longer. Control: the table in play."""
     monkeypatch.setattr(epochs, "_SLOTS", slots)
-    policy = dpb.KernelThompson(privacy=MU, draws=20, first_epoch=5, growth=1.2)
+    policy = dpb.KernelThompson(privacy=MU, draws=20, first_epoch=5, growth=0.2)
     last: list[Any] = []
 
     def look(run: Run) -> None:

@@ -142,8 +142,12 @@ def test_interrupted_and_resumed_equals_uninterrupted(
     assert path.exists()
 
     replayed = []
-    play = run_module.play
-    monkeypatch.setattr(replicate, "play", lambda *a, **k: replayed.append(a) or play(*a, **k))
+
+    def counted(*given: Any, **options: Any) -> Any:
+        replayed.append(given)
+        return run_module.play(*given, **options)
+
+    monkeypatch.setattr(replicate, "play", counted)
     resumed = simulate(checkpoint=path)
     assert same(resumed, trace)
     assert len(replayed) <= 8 - 3  # what was finished was not played again

@@ -252,7 +252,7 @@ class WishartTree(TrustedPolicy):
     narrow: float = 1.0
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
-        assert problem.horizon is not None
+        assert problem.horizon is not None and isinstance(self.privacy, ApproxDP)
         # The last round's own row is never released.
         levels = (problem.horizon - 1).bit_length()
         dof = wishart_dof(1, levels - self.short, self.privacy)

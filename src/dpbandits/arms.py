@@ -5,4 +5,4 @@ from dpbandits.policies.arms import *
 from dpbandits.problems import Arms
 
 __all__ = ["Arms"]
-__all__ += _policies.__all__  # a form that type checkers follow
+__all__ += _policies.__all__

@@ -23,4 +23,4 @@ __all__ = [
     "PolynomialKernel",
     "SquaredExponential",
 ]
-__all__ += _policies.__all__  # a form that type checkers follow
+__all__ += _policies.__all__

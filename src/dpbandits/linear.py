@@ -5,4 +5,4 @@ from dpbandits.policies.linear import *
 from dpbandits.problems import LinearActions, LinearContexts, LinearProblem, disjoint_features
 
 __all__ = ["LinearActions", "LinearContexts", "LinearProblem", "disjoint_features"]
-__all__ += _policies.__all__  # a form that type checkers follow
+__all__ += _policies.__all__

@@ -27,4 +27,4 @@ __all__ = [
     "TruncatedMatroid",
     "UniformMatroid",
 ]
-__all__ += _policies.__all__  # a form that type checkers follow
+__all__ += _policies.__all__

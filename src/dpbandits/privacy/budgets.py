@@ -13,7 +13,7 @@ Policies are played at an ε, or at a μ that suffices, from 1e-12 to 1e12 (`LEA
 import decimal
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from dpbandits import checks
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
@@ -27,6 +27,8 @@ ROUNDING = 1e-12
 _SLACK = 1e-9
 # Between these a policy can be played: its noise and batches are much larger than rounding errors.
 LEAST, LARGEST = 1e-12, 1e12
+
+_Kind = TypeVar("_Kind", bound="Budget")
 
 
 def rounded_up(value: float) -> str:
@@ -93,8 +95,8 @@ class Budget(Recipe):
         return self._epsilon(float(delta))
 
     def implies(
-        self, kind: "type[Budget]", *, delta: float | None = None, order: float | None = None
-    ) -> "Budget":
+        self, kind: type[_Kind], *, delta: float | None = None, order: float | None = None
+    ) -> _Kind:
         """This guarantee, where it is held, in another definition: the strongest known to follow.
 
         `ApproxDP` needs the `delta` to state it at, `RenyiDP` the `order`.
@@ -106,6 +108,11 @@ class Budget(Recipe):
         """
         if not (isinstance(kind, type) and issubclass(kind, Budget)):
             raise InvalidInput(f"expected a kind of budget such as GaussianDP, got {checks.shown(kind)}")
+        implied = self._implied(kind, delta, order)
+        assert isinstance(implied, kind)
+        return implied
+
+    def _implied(self, kind: "type[Budget]", delta: float | None, order: float | None) -> "Budget":
         if kind is ApproxDP and delta is None and isinstance(self, ApproxDP):
             delta = self.delta
         if kind is RenyiDP and order is None and isinstance(self, RenyiDP):
