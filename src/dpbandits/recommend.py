@@ -119,7 +119,7 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation[Policy]:
         "number of rounds."
     )
     tries = problem.arms * policy.schedule()[0]
-    if problem.horizon is not None and 5 * tries > problem.horizon:
+    if problem.horizon is not None and 2 * tries > problem.horizon:
         reason += (
             f" At this budget one try of each arm takes {tries:,} of {problem.horizon:,} rounds, so "
             "expect little better than uniform play; fewer arms, more rounds or a larger budget help."
