@@ -430,7 +430,7 @@ def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
         state.pause(secret, np.random.default_rng(1))
         found = np.sqrt((state.maps**2).sum(axis=1)).reshape(state.active.shape)
         assert (found[:, 1] == 0.0).all() and found[:, 0] == pytest.approx(norm)
-        assert all(np.isfinite(part).all() for part in (state.maps, state.width))
+        assert all(np.isfinite(part).all() for part in (state.maps, state.margin))
 
 
 def test_bad_options_are_refused_by_name() -> None:

@@ -118,7 +118,7 @@ def elimination_limits(public: Any) -> Limits:
         "active": (~public.active.any(axis=1, keepdims=True), True),
         "maps": (-longest_map, longest_map),
         "reach": POSITIVE,
-        "width": NOT_NEGATIVE,
+        "margin": NOT_NEGATIVE,
         "weights": FROM_RECIPE,
     }
 
@@ -128,7 +128,7 @@ def eliminate(public: Any, released: Array) -> Array:
     values = (public.reach[0] ** 2 * estimate(public.maps, released)).reshape(public.active.shape)
     public.known.value[public.active] = values[public.active]
     public.known.half[public.active] = public.known.coming[public.active]
-    public.active[...] = keep(public.active, values, public.width)
+    public.active[...] = keep(public.active, values, public.margin)
     return cumulative(public.active)
 
 
