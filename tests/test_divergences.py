@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from dpbandits.policies.arms.divergences import (
+from dpbandits.policies.arms.shared.divergences import (
     bernoulli_kl,
     kl_upper,
     private_kl,

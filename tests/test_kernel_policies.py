@@ -20,7 +20,8 @@ from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
-from dpbandits.policies.kernel import capri, local_capri, posterior, projection
+from dpbandits.policies.kernel import capri, local_capri
+from dpbandits.policies.kernel.shared import posterior, projection
 from dpbandits.policies.testing import short_form
 from dpbandits.privacy.calibration import limit_of
 from test_kernels import GRID, KERNELS, dense

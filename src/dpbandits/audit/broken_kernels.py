@@ -7,8 +7,8 @@ import numpy as np
 
 from dpbandits.policies.kernel import capri, kernel_thompson
 from dpbandits.policies.kernel.capri import Capri
-from dpbandits.policies.kernel.epochs import Array, renew
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson
+from dpbandits.policies.kernel.shared.epochs import Array, renew
 from dpbandits.policies.policy import Policy
 from dpbandits.problems import KernelContexts
 

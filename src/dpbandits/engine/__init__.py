@@ -1,7 +1,7 @@
 """One source per algorithm: verbs of named tuples, run plain, compiled, or in one compiled loop."""
 
 from dpbandits.engine.flight import wait
-from dpbandits.engine.sizes import known_axes, length
+from dpbandits.engine.sizes import length, static_size
 from dpbandits.engine.state import (
     NoSecret,
     arguments,
@@ -33,11 +33,11 @@ __all__ = [
     "check_policy_verbs",
     "check_verbs",
     "is_local",
-    "known_axes",
     "leaves",
     "length",
     "pause_if_due",
     "state_bytes",
+    "static_size",
     "steps_of",
     "wait",
     "wrapped",

@@ -3,15 +3,15 @@ r"""AdaP-KLUCB: KL-UCB on batches that double and are then forgotten (Azize & Ba
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.batched_index import (
+from dpbandits.policies.arms.shared.batched_index import (
     ForgetfulIndex,
     Indexed,
     log_round,
     size_of,
     unit_interval,
 )
-from dpbandits.policies.arms.divergences import kl_upper
-from dpbandits.policies.arms.episodes import is_known
+from dpbandits.policies.arms.shared.divergences import kl_upper
+from dpbandits.policies.arms.shared.episodes import is_known
 
 
 class Public(Indexed):

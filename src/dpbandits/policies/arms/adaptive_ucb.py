@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.batched_index import ForgetfulIndex, Indexed, log_round, size_of
-from dpbandits.policies.arms.episodes import is_known
+from dpbandits.policies.arms.shared.batched_index import ForgetfulIndex, Indexed, log_round, size_of
+from dpbandits.policies.arms.shared.episodes import is_known
 
 
 class Public(Indexed):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits
-from dpbandits.policies.arms.protection import no_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
+from dpbandits.policies.arms.shared.protection import no_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
+from dpbandits.policies.arms.shared.tally import Due, any_due, make_due, nothing_due, take_due
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.arms.tally import (
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
+from dpbandits.policies.arms.shared.tally import (
     Tally,
     any_due,
     count_closed,

@@ -8,9 +8,9 @@ from numba.extending import register_jitable
 
 from dpbandits.engine import Chance
 from dpbandits.policies.arms import lazy_ucb
-from dpbandits.policies.arms.episodes import first_needed, is_known
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.arms.shared.episodes import first_needed, is_known
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, FLAG, NOT_NEGATIVE, Limits
-from dpbandits.policies.arms.episodes import (
+from dpbandits.policies.arms.shared.episodes import (
     Turns,
     close_batch,
     fill,
@@ -20,15 +20,15 @@ from dpbandits.policies.arms.episodes import (
     open_batch,
     start_turns,
 )
-from dpbandits.policies.arms.estimates import (
+from dpbandits.policies.arms.shared.estimates import (
     Estimates,
     of_estimates,
     start_estimates,
     update_estimate,
 )
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.schedules import default_schedule, next_length
-from dpbandits.policies.arms.tally import any_due
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.schedules import default_schedule, next_length
+from dpbandits.policies.arms.shared.tally import any_due
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits, exactly
-from dpbandits.policies.arms.choosing import largest_in_play
-from dpbandits.policies.arms.episodes import (
+from dpbandits.policies.arms.shared.choosing import largest_in_play
+from dpbandits.policies.arms.shared.episodes import (
     Turns,
     close_batch,
     fill,
@@ -20,8 +20,8 @@ from dpbandits.policies.arms.episodes import (
     open_batch,
     start_turns,
 )
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.tally import any_due
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.tally import any_due
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP

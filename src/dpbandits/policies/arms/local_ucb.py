@@ -13,7 +13,7 @@ from dpbandits.engine.state import ANYTHING, COUNT, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.randomized_response import debiased, heads, response_bias
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.shared.choosing import largest
 from dpbandits.policies.local import LocalPolicy
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.episodes import (
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.episodes import (
     Episode,
     Turns,
     alike,
@@ -30,14 +30,14 @@ from dpbandits.policies.arms.episodes import (
     start_turns,
     wait_in_turn,
 )
-from dpbandits.policies.arms.estimates import (
+from dpbandits.policies.arms.shared.estimates import (
     Estimates,
     of_estimates,
     start_estimates,
     update_estimate,
 )
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.schedules import default_schedule, next_length
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.schedules import default_schedule, next_length
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting

@@ -4,14 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.batched_index import (
+from dpbandits.policies.arms.shared.batched_index import (
     CumulativeIndex,
     Indexed,
     size_of,
     unit_interval,
 )
-from dpbandits.policies.arms.divergences import private_kl
-from dpbandits.policies.arms.episodes import is_known
+from dpbandits.policies.arms.shared.divergences import private_kl
+from dpbandits.policies.arms.shared.episodes import is_known
 
 
 class Public(Indexed):
@@ -42,7 +42,7 @@ class PrivateIMED(CumulativeIndex):
 
         argmin_i  n_i·d_ε(x_i, max_j x_j) + ln n_i,    d_ε(x, y) = min_z ε|z − x| + kl(z, y),
 
-    ties broken at random. Closed forms are in `divergences.py`.
+    ties broken at random. Closed forms are in `shared/divergences.py`.
 
     **Guarantee.** Neighbours replace one reward. It is in one batch, whose sum has sensitivity 1 and is
     released once with Laplace(1/ε) noise; when a batch ends and which arm is next are functions of

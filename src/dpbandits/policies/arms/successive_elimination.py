@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits, exactly, places
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.schedules import whole_length
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.schedules import whole_length
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting

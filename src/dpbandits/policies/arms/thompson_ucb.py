@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, MOST, Limits, exactly
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.tally import fewest
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.tally import fewest
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee

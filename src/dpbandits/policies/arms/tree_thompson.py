@@ -13,11 +13,11 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits, exactly
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.arms.schedules import whole_length
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.arms.tally import Due, any_due, make_due, not_due, nothing_due, take_due
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
+from dpbandits.policies.arms.shared.schedules import whole_length
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.arms.shared.tally import Due, any_due, make_due, not_due, nothing_due, take_due
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.released import Reading, of_last_batches, of_tree
 from dpbandits.policies.testing import PolicyTesting

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.arms.tally import (
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.arms.shared.tally import (
     Tally,
     any_due,
     count_closed,

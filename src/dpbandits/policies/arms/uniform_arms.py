@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, Limits
-from dpbandits.policies.arms.protection import no_guarantee
+from dpbandits.policies.arms.shared.protection import no_guarantee
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee

@@ -11,8 +11,8 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, POSITIVE, Limits
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.kernel.confidence import Confidence, first_useful_horizon
-from dpbandits.policies.kernel.epochs import (
+from dpbandits.policies.kernel.shared.confidence import Confidence, first_useful_horizon
+from dpbandits.policies.kernel.shared.epochs import (
     Array,
     Tables,
     cumulative,
@@ -25,8 +25,8 @@ from dpbandits.policies.kernel.epochs import (
     start_tables,
     uniform_table,
 )
-from dpbandits.policies.kernel.posterior import design
-from dpbandits.policies.kernel.projection import differences, estimate, keep, projected, whitened
+from dpbandits.policies.kernel.shared.posterior import design
+from dpbandits.policies.kernel.shared.projection import differences, estimate, keep, projected, whitened
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_values
 from dpbandits.policies.returning import OncePerBatch

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOTHING, Limits
-from dpbandits.policies.kernel.epochs import (
+from dpbandits.policies.kernel.shared.epochs import (
     Array,
     Tables,
     cumulative,
@@ -23,7 +23,7 @@ from dpbandits.policies.kernel.epochs import (
     start_tables,
     uniform_table,
 )
-from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
+from dpbandits.policies.kernel.shared.posterior import absorb, design, samples, votes
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, Z, of_values
 from dpbandits.policies.returning import OncePerBatch

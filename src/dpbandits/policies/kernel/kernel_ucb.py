@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, Limits
-from dpbandits.policies.kernel.epochs import Array, promise
+from dpbandits.policies.kernel.shared.epochs import Array, promise
 from dpbandits.policies.released import Reading, Z, of_values
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate

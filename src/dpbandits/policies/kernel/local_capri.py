@@ -18,9 +18,9 @@ from dpbandits.policies.kernel.capri import (
     open_epoch,
     prepare_epoch,
 )
-from dpbandits.policies.kernel.confidence import Confidence
-from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
-from dpbandits.policies.kernel.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.confidence import Confidence
+from dpbandits.policies.kernel.shared.epochs import Array, noisy_vector, pick, shares_of
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 

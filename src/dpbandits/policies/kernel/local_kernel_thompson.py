@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import Limits
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.epochs import Array, epoch_limits, noisy_vector, pick, promise, shares_of
 from dpbandits.policies.kernel.kernel_thompson import Posterior, PosteriorPolicy, end_epoch
-from dpbandits.policies.kernel.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.epochs import (
+    Array,
+    epoch_limits,
+    noisy_vector,
+    pick,
+    promise,
+    shares_of,
+)
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded

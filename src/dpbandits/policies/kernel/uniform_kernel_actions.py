@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import COUNT, Limits
-from dpbandits.policies.kernel.epochs import promise
+from dpbandits.policies.kernel.shared.epochs import promise
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee

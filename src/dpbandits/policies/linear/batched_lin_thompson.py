@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import operator_norm
-from dpbandits.policies.linear.algebra import eigen
-from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
-from dpbandits.policies.linear.choosing import any_action, most_rewarding
-from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.algebra import eigen
+from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance
+from dpbandits.policies.linear.shared.choosing import any_action, most_rewarding
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearContexts, LinearProblem
 

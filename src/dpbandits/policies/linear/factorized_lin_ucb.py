@@ -11,13 +11,13 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack_pair
-from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
-from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import GRID, grid_row
-from dpbandits.policies.linear.trees import RELEASED, ROUND
+from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
+from dpbandits.policies.linear.shared.choosing import most_promising
+from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.trees import RELEASED, ROUND
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting

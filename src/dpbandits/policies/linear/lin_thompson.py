@@ -5,10 +5,14 @@ from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.algebra import cholesky, sample
-from dpbandits.policies.linear.choosing import most_rewarding
-from dpbandits.policies.linear.least_squares import LeastSquares, of_least_squares, start_least_squares
-from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.policies.linear.shared.algebra import cholesky, sample
+from dpbandits.policies.linear.shared.choosing import most_rewarding
+from dpbandits.policies.linear.shared.least_squares import (
+    LeastSquares,
+    of_least_squares,
+    start_least_squares,
+)
+from dpbandits.policies.linear.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate

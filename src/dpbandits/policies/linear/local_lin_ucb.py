@@ -14,11 +14,11 @@ from dpbandits.engine.state import COUNT, FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
-from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import GRID, on_grid, shrinkage
+from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
+from dpbandits.policies.linear.shared.choosing import most_promising
+from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import GRID, on_grid, shrinkage
 from dpbandits.policies.local import LocalPolicy
 from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.algebra import eigen, norm_bound
-from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
-from dpbandits.policies.linear.choosing import any_action, most_promising
-from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.algebra import eigen, norm_bound
+from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance
+from dpbandits.policies.linear.shared.choosing import any_action, most_promising
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearActions, LinearProblem
 
@@ -68,7 +68,7 @@ class RandomizedLinUCB(BatchedLinear):
     on a fixed set |Z| makes every batch a mixture of actions.
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is in one
-    released batch, whose noise makes everything ever released μ-GDP (`policies/linear/batched.py`,
+    released batch, whose noise makes everything ever released μ-GDP (`linear/shared/batched.py`,
     `sums/batches.py`), on adaptive streams and for any horizon. Batches end by the count of rounds,
     and m, A and later decisions are functions of releases, of other people's own features, and of free
     randomness. On `LinearActions` one reward is replaced, all decisions are protected, and G needs no

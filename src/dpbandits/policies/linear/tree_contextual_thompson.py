@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.choosing import most_rewarding
+from dpbandits.policies.linear.shared.choosing import most_rewarding
 from dpbandits.policies.linear.tree_contextual_ucb import Contextual, TreeContextual
 
 

@@ -10,11 +10,11 @@ from numba.extending import register_jitable
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import pair_size, pair_widths
-from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
-from dpbandits.policies.linear.confidence import REACH
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.trees import (
+from dpbandits.policies.linear.shared.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.shared.confidence import REACH
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.trees import (
     RELEASED,
     OncePerLeaf,
     TreeRows,

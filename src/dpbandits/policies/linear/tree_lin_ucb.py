@@ -8,16 +8,16 @@ import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, known_axes
+from dpbandits.engine import Chance, Noise, static_size
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.mechanisms.gram import add_square, augmented_widths, pair_size, triangle_size
 from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof
-from dpbandits.policies.linear.confidence import RADIUS, ConfidentPolicy, estimate, radius
 from dpbandits.policies.linear.lin_ucb import LinUCB
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import GRID, grid_row
-from dpbandits.policies.linear.trees import (
+from dpbandits.policies.linear.shared.confidence import RADIUS, ConfidentPolicy, estimate, radius
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.trees import (
     RELEASED,
     ROUND,
     Array,
@@ -117,7 +117,7 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     **Definition.** In units of the bounds (the paper's L = B̃ = 1, so L̃² = 2). A binary tree over rounds
     holds Σ ããᵀ of rows ã = (z, w); before round t its prefix gives G̃ and ũ, V = G̃ + shift and
 
-        argmax_x  θ̂·x + β √(xᵀV⁻¹x),   θ̂ = V⁻¹ũ,   β by Proposition 4 (`confidence.py`), α = 1/n.
+        argmax_x  θ̂·x + β √(xᵀV⁻¹x),   θ̂ = V⁻¹ũ,   β by Proposition 4 (`shared/confidence.py`), α = 1/n.
 
     `noise="gaussian"` (their 4.2): each node carries σ(Z′ + Z′ᵀ)/√2. With m levels, Υ = σ√(2m)(4√d + 2
     ln(2n/α)), V = G̃ + 2Υ I, ρ_min = Υ, ρ_max = 3Υ, γ = σ√(m/ρ_min)(√d + √(2 ln(2n/α))).
@@ -203,7 +203,7 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
         public, secret = start_tree_state(kind, problem, tree, leaves, regularizers, *settings)
         if self.noise == "wishart":
             row = dim + 1
-            secret = TreeRows(leaves, np.zeros(row), known_axes(row), np.zeros((row, row)))
+            secret = TreeRows(leaves, np.zeros(row), static_size(row), np.zeros((row, row)))
         return public, secret
 
     def _levels(self, horizon: int) -> int:

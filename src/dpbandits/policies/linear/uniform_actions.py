@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import FROM_RECIPE, Limits
-from dpbandits.policies.linear.choosing import any_action
-from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.policies.linear.shared.choosing import any_action
+from dpbandits.policies.linear.shared.protection import no_guarantee
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee

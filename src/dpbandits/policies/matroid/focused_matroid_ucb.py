@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
 from dpbandits.engine.state import ANYTHING, COUNT, MOST, NOT_NEGATIVE, Limits, exactly
-from dpbandits.policies.arms.estimates import (
+from dpbandits.policies.arms.shared.estimates import (
     Estimates,
     of_estimates,
     start_estimates,
     update_estimate,
 )
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpbandits.engine import Chance
-from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
+from dpbandits.policies.matroid.shared.exact_means import ExactMeans, ExactPolicy
 from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import improve, shuffle
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, FROM_RECIPE, MOST, Limits
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.pending import unknown_index
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.pending import unknown_index
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP

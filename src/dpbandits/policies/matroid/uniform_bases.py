@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from dpbandits.engine import Chance, Noise, NoSecret
-from dpbandits.policies.matroid.matroid_policy import MatroidPolicy
+from dpbandits.policies.matroid.shared.matroid_policy import MatroidPolicy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.matroids import MatroidBases

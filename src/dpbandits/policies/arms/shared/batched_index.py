@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.episodes import (
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.episodes import (
     Episode,
     Turns,
     alike,
@@ -33,7 +33,7 @@ from dpbandits.policies.arms.episodes import (
     start_turns,
     wait_in_turn,
 )
-from dpbandits.policies.arms.protection import arms_guarantee
+from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.released import Reading, of_last_batches, of_sums
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOT_NEGATIVE, NOTHING, Limits
-from dpbandits.policies.linear.algebra import multiply, norm_bound
-from dpbandits.policies.linear.confidence import REACH
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import FINE, grid_row
+from dpbandits.policies.linear.shared.algebra import multiply, norm_bound
+from dpbandits.policies.linear.shared.confidence import REACH
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import FINE, grid_row
 from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearProblem
 

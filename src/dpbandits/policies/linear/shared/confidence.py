@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
-from dpbandits.policies.linear.rows import GRID
+from dpbandits.policies.linear.shared.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.shared.rows import GRID
 from dpbandits.policies.policy import Policy
 from dpbandits.problems.linear import LinearProblem
 

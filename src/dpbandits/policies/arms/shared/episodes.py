@@ -22,7 +22,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine.state import COUNT, MOST, Limits, exactly
-from dpbandits.policies.arms.tally import (
+from dpbandits.policies.arms.shared.tally import (
     Due,
     Integers,
     any_due,

@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Noise
 from dpbandits.engine.state import ANYTHING, COUNT, Limits
-from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
+from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.pending import (
+    News,
+    list_news,
+    start_news,
+    take_news,
+    unknown_index,
+)
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee

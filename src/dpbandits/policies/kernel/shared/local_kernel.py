@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits.engine.streams import Seed
-from dpbandits.policies.kernel.outlook import warn_if_short
+from dpbandits.policies.kernel.shared.outlook import warn_if_short
 from dpbandits.policies.local import LocalPolicy, Server
 
 

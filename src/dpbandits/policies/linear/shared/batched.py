@@ -36,8 +36,8 @@ from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import add_row, pair_size, pair_widths, unpack_pair
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
