@@ -182,7 +182,7 @@ class Stepped:
 
     def run(self, stop: int) -> None:
         """Play until so many rounds are done."""
-        self.code.run(self.public, self.secret, self.world, *self.streams, self.ledger, stop)
+        self.code.run(self.public, self.secret, self.world, self.streams, self.ledger, stop)
 
 
 def _stops() -> list[int]:

@@ -312,7 +312,7 @@ def test_the_design_of_an_epoch_is_that_of_the_tables_it_was_decided_with(
 ) -> None:
     """Also where there is room for few tables, so that some stay longer. Control: the table in play."""
     monkeypatch.setattr(epochs, "_SLOTS", slots)
-    policy = dpb.KernelThompson(privacy=MU, draws=20, first_epoch=5, growth=1.2)
+    policy = dpb.KernelThompson(privacy=MU, draws=20, first_epoch=5, growth=0.2)
     last: list[Any] = []
 
     def look(run: Run) -> None:

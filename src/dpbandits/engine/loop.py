@@ -60,20 +60,12 @@ def _mark(grid: Any, point: int) -> int:
 
 
 @register_jitable(**OPTIONS)
-def run_rounds(
-    public: Any,
-    secret: Any,
-    world: Any,
-    noise: Any,
-    explore: Any,
-    chance: Any,
-    ledger: Any,
-    stop: int,
-) -> None:
+def run_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int) -> None:
     """Play rounds until `stop` or until the policy asks for its pause."""
     done, point = ledger.done[0], ledger.done[1]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
     mark = _mark(ledger.grid, point)
+    noise, explore, chance = streams
     while done < stop:
         if asks_pause(public, done):
             break
@@ -97,9 +89,7 @@ def _run_in_flight(
     public: Any,
     secret: Any,
     world: Any,
-    noise: Any,
-    explore: Any,
-    chance: Any,
+    streams: Any,
     ledger: Any,
     stop: int,
     flight: Any,
@@ -116,6 +106,7 @@ def _run_in_flight(
     done, point, closed = ledger.done[0], ledger.done[1], flight.closed[0]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
     places, mark = flight.began.size, _mark(ledger.grid, point)
+    noise, explore, chance = streams
     while done < stop:
         now = times[done - first]
         while closed < done and (

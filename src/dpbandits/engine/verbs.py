@@ -207,9 +207,14 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
     return learn
 
 
+def has_pauses(public: Any) -> bool:
+    """Whether a policy's state asks for pauses at all."""
+    return "next_pause" in public._fields
+
+
 def asks_pause(public: Any, done: int) -> bool:
     """Whether the policy asks for its `pause` before the next round."""
-    return "next_pause" in public._fields and bool(done >= public.next_pause[0])
+    return has_pauses(public) and bool(done >= public.next_pause[0])
 
 
 @overload(asks_pause, strict=False, jit_options=INLINED)
