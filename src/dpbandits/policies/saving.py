@@ -371,7 +371,8 @@ def _check_counts(rounds: Rounds) -> None:
     fits = rounds.observed <= closed if rounds.people else rounds.observed == closed
     if not (fits and rounds.closed_then <= closed and len(rounds.open) <= rounds.in_flight):
         raise ValueError("its counts of rounds do not agree")
-    if hasattr(public, "observed") and public.observed() != rounds.observed:
+    counted = counts(public, "observed")
+    if counted is not None and counted != rounds.observed:
         raise ValueError("its counts of rounds are not those of its state")
     # A horizon is one of decisions, some of which may be for people from whom nothing is learned.
     if hasattr(public, "drawn_for") and public.drawn_for() > rounds.decided + rounds.closings:
@@ -386,7 +387,19 @@ def _check_counts(rounds: Rounds) -> None:
 
 def _waiting(public: Any) -> Any:
     """What the state has counted of the rounds in flight."""
-    return public.in_flight() if hasattr(public, "in_flight") else getattr(public, "waiting", 0)
+    counted = counts(public, "in_flight")
+    return getattr(public, "waiting", 0) if counted is None else counted
+
+
+def counts(public: Any, what: str) -> Any:
+    """What a state says of its own rounds, "observed" or "in_flight"; None if it does not count them.
+
+    It is answered by the state, or by the part of it that counts.
+    """
+    for part in (public, *public):
+        if hasattr(part, "_fields") and hasattr(part, what):
+            return getattr(part, what)()
+    return None
 
 
 def _check_changes(learner: Learner) -> None:

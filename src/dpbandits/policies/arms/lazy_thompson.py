@@ -32,7 +32,7 @@ from dpbandits.policies.arms.shared.tally import any_due
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
@@ -56,10 +56,6 @@ class Public(NamedTuple):
         """Deviations are not negative."""
         scales = dict.fromkeys(("deviation", "spread"), NOT_NEGATIVE)
         return {"waiting": COUNT, "away": FLAG, **scales}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate its arm's posterior."""
@@ -125,7 +121,7 @@ class LazyThompson(OncePerBatch):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 

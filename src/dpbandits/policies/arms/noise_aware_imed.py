@@ -41,7 +41,7 @@ from dpbandits.policies.arms.shared.schedules import default_schedule, next_leng
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
@@ -67,10 +67,6 @@ class Public(NamedTuple):
         """Of arms that there are."""
         episode = episode_limits(self.away.size)
         return {"waiting": COUNT, "away": FLAG, "episode": episode, "score": ANYTHING}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate what is known of its arm."""
@@ -205,7 +201,7 @@ class NoiseAwareIMED(OncePerBatch):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "dpbandits, after Honda & Takemura 2015"
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 

@@ -22,7 +22,7 @@ from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.released import Reading, of_last_batches, of_tree
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
@@ -193,7 +193,7 @@ class TreeThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 2"
     testing: ClassVar = PolicyTesting(constant=_few_decisions)
     needs_horizon: ClassVar[bool] = True

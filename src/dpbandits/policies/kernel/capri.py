@@ -18,7 +18,6 @@ from dpbandits.policies.kernel.shared.epochs import (
     cumulative,
     epoch_limits,
     pick,
-    promise,
     renew,
     shares_between,
     shares_of,
@@ -27,11 +26,12 @@ from dpbandits.policies.kernel.shared.epochs import (
 )
 from dpbandits.policies.kernel.shared.posterior import design
 from dpbandits.policies.kernel.shared.projection import differences, estimate, keep, projected, whitened
+from dpbandits.policies.kernel.shared.protection import kernel_guarantee
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_values
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, ApproxDP, Budget, GaussianDP
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -192,7 +192,7 @@ class EliminatingPolicy(Policy):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = KernelContexts
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "Pavlovic, Salgia & Zhao, Algorithm 1"
     testing: ClassVar = PolicyTesting(first_epoch=7)
     local: ClassVar[bool] = False
@@ -318,7 +318,7 @@ class EliminatingPolicy(Policy):
         held: Budget = self.privacy
         if self.calibration == "paper":
             held = GaussianDP(2.0 * problem.max_reward / self._scale(problem))
-        return promise(held, problem, trust=Trust.LOCAL if self.local else Trust.JOINT)
+        return kernel_guarantee(held, problem, trust=Trust.LOCAL if self.local else Trust.JOINT)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,6 @@ from dpbandits.policies.kernel.shared.epochs import (
     cumulative,
     epoch_limits,
     pick,
-    promise,
     renew,
     shares_between,
     shares_of,
@@ -24,11 +23,12 @@ from dpbandits.policies.kernel.shared.epochs import (
     uniform_table,
 )
 from dpbandits.policies.kernel.shared.posterior import absorb, design, samples, votes
+from dpbandits.policies.kernel.shared.protection import kernel_guarantee
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, Z, of_values
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -126,7 +126,7 @@ class PosteriorPolicy(Policy):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = KernelContexts
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_epoch=7, growth=0.5, draws=3)
 
@@ -260,4 +260,4 @@ class KernelThompson(PosteriorPolicy, OncePerBatch):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself."""
-        return promise(self.privacy, problem)
+        return kernel_guarantee(self.privacy, problem)

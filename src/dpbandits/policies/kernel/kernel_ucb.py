@@ -1,7 +1,7 @@
 r"""GP-UCB on finite sets (Srinivas, Krause, Kakade & Seeger 2010), not private."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, Limits
-from dpbandits.policies.kernel.shared.epochs import Array, promise
+from dpbandits.policies.kernel.shared.epochs import Array
+from dpbandits.policies.kernel.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading, Z, of_values
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
@@ -101,7 +101,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelUCB(TrustedPolicy):
+class KernelUCB(WithoutBudget):
     r"""Play the largest upper confidence bound of the Gaussian-process posterior. Not private.
 
     **Definition.** With the posterior mean m(w) and deviation s(w) of a Gaussian process with covariance
@@ -122,10 +122,8 @@ class KernelUCB(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = KernelContexts
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Srinivas, Krause, Kakade & Seeger 2010"
 
-    privacy: Budget = field(default_factory=NonPrivate)
     width: Annotated[float, "A factor on the width of the confidence bounds."] = 0.5
     reward_variance: Annotated[
         float, "The variance of rewards that is assumed, in units of max_reward²."
@@ -170,4 +168,4 @@ class KernelUCB(TrustedPolicy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None."""
-        return promise(NonPrivate(), problem, "it decides by raw contexts and rewards")
+        return no_guarantee(problem, "it decides by raw contexts and rewards")

@@ -19,8 +19,9 @@ from dpbandits.policies.kernel.capri import (
     prepare_epoch,
 )
 from dpbandits.policies.kernel.shared.confidence import Confidence
-from dpbandits.policies.kernel.shared.epochs import Array, noisy_vector, pick, shares_of
+from dpbandits.policies.kernel.shared.epochs import Array, pick, shares_of
 from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
+from dpbandits.policies.messages import noisy_vector
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 

@@ -14,12 +14,12 @@ from dpbandits.policies.kernel.kernel_thompson import Posterior, PosteriorPolicy
 from dpbandits.policies.kernel.shared.epochs import (
     Array,
     epoch_limits,
-    noisy_vector,
     pick,
-    promise,
     shares_of,
 )
 from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.protection import kernel_guarantee
+from dpbandits.policies.messages import noisy_vector
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -133,4 +133,4 @@ class LocalKernelThompson(LocalKernelPolicy, PosteriorPolicy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself, for her message."""
-        return promise(self.privacy, problem, trust=Trust.LOCAL)
+        return kernel_guarantee(self.privacy, problem, trust=Trust.LOCAL)

@@ -21,7 +21,7 @@ from dpbandits.policies.linear.shared.trees import RELEASED, ROUND
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.factorized import (
@@ -119,7 +119,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearContexts
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(length=20)
     compiles: ClassVar[bool] = True

@@ -1,6 +1,6 @@
 r"""Linear Thompson sampling (Agrawal & Goyal 2013)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
@@ -14,8 +14,7 @@ from dpbandits.policies.linear.shared.least_squares import (
 )
 from dpbandits.policies.linear.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
@@ -31,7 +30,7 @@ class Public(LeastSquares):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinThompson(TrustedPolicy):
+class LinThompson(WithoutBudget):
     r"""Draw parameters from their posterior and play what is best under them. Not private.
 
     **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw; each
@@ -49,11 +48,9 @@ class LinThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Agrawal & Goyal 2013"
     compiles: ClassVar[bool] = True
 
-    privacy: Budget = field(default_factory=NonPrivate)
     regularizer: Annotated[float, "The ridge ρ that is added to the Gram matrix."] = 1.0
     spread: Annotated[float, "A factor on the deviation of samples."] = 0.5
 

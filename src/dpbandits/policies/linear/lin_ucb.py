@@ -1,7 +1,7 @@
 r"""Linear UCB (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism over a confidence ellipsoid."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
@@ -15,8 +15,7 @@ from dpbandits.policies.linear.shared.least_squares import (
 )
 from dpbandits.policies.linear.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
@@ -33,7 +32,7 @@ class Public(LeastSquares):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinUCB(TrustedPolicy, ConfidentPolicy):
+class LinUCB(WithoutBudget, ConfidentPolicy):
     r"""Play the action whose reward could be largest, given everything seen so far. Not private.
 
     **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw, and
@@ -55,11 +54,9 @@ class LinUCB(TrustedPolicy, ConfidentPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Abbasi-Yadkori, Pál & Szepesvári 2011"
     compiles: ClassVar[bool] = True
 
-    privacy: Budget = field(default_factory=NonPrivate)
     regularizer: Annotated[float, "The ridge ρ that is added to the Gram matrix."] = 1.0
 
     def __post_init__(self) -> None:

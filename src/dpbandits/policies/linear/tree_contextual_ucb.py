@@ -25,7 +25,7 @@ from dpbandits.policies.linear.shared.trees import (
     start_tree_state,
 )
 from dpbandits.policies.released import Reading, Z
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import start_tree
@@ -82,7 +82,7 @@ class TreeContextual(OncePerLeaf):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = LinearContexts
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     needs_horizon: ClassVar[bool] = True
     compiles: ClassVar[bool] = True
     state: ClassVar[type[Contextual]]

@@ -1,6 +1,6 @@
 """Uniform play: what any learning must beat."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,8 +10,7 @@ from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.policies.linear.shared.choosing import any_action
 from dpbandits.policies.linear.shared.protection import no_guarantee
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
@@ -39,7 +38,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformActions(TrustedPolicy):
+class UniformActions(WithoutBudget):
     r"""Play one of the actions offered, drawn uniformly at random, in every round.
 
     **Definition.** P[action k of K] = 1/K, independently.
@@ -56,10 +55,7 @@ class UniformActions(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def plays_uniform_below(self, problem: LinearProblem) -> int:
         """At every horizon."""

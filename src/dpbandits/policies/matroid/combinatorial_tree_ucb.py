@@ -22,8 +22,9 @@ from dpbandits.policies.matroid.shared.pending import (
     take_news,
     unknown_index,
 )
+from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading, of_tree
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
@@ -143,7 +144,7 @@ class CombinatorialTreeUCB(MatroidPolicy):
     """
 
     status: ClassVar[str] = "proved"
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "Chen, Zheng, Zhou, Yang, Chen & Wang 2020, CUCB-DP"
 
     calibration: Annotated[
@@ -189,4 +190,4 @@ class CombinatorialTreeUCB(MatroidPolicy):
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return self._promise(problem, self.privacy, "none was asked for")
+        return matroid_guarantee(self.privacy, problem)

@@ -19,10 +19,11 @@ from dpbandits.policies.arms.shared.estimates import (
 )
 from dpbandits.policies.arms.shared.splitting import split_budget
 from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
@@ -202,7 +203,7 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
     """
 
     status: ClassVar[str] = "proved"
-    accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
@@ -301,4 +302,4 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return self._promise(problem, self.privacy, "none was asked for")
+        return matroid_guarantee(self.privacy, problem)

@@ -14,9 +14,10 @@ from dpbandits.engine.state import ANYTHING, COUNT, FLAG, FROM_RECIPE, MOST, Lim
 from dpbandits.policies.arms.shared.splitting import split_budget
 from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.shared.pending import unknown_index
+from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE, Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
@@ -133,7 +134,7 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
     """What DPUCB-MAT and DPTS-MAT share: batches, noise, and the way they begin."""
 
     abstract: ClassVar[bool] = True
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     state: ClassVar[type[Public]]
 
     calibration: Annotated[
@@ -190,7 +191,7 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
                     budget = PureDP(epsilon * times)
                 case GaussianDP(mu=mu):
                     budget = GaussianDP(mu * math.sqrt(times))
-        return self._promise(problem, budget, "none was asked for")
+        return matroid_guarantee(budget, problem)
 
 
 class UCBPublic(Public):

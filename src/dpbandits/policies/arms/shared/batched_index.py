@@ -36,7 +36,7 @@ from dpbandits.policies.arms.shared.episodes import (
 from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.released import Reading, of_last_batches, of_sums
 from dpbandits.policies.returning import OncePerBatch
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE, Budget, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
@@ -68,10 +68,6 @@ class Indexed(NamedTuple):
             "size": (np.minimum(self.turns.plays, 1), self.turns.plays),
             "score": ANYTHING,
         }
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate its arm's mean."""
@@ -159,7 +155,7 @@ class BatchedIndex(OncePerBatch):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     state: ClassVar[type[Indexed]]
     forgets: ClassVar[bool]
 

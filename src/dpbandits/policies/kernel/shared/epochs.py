@@ -6,12 +6,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.engine.state import COUNT, MOST, Limits
-from dpbandits.errors import InvalidInput
-from dpbandits.privacy.budgets import Budget
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.kernel_contexts import KernelContexts
 
 Array = NDArray[np.float64]
@@ -113,32 +109,3 @@ def renew(public: Any, table: Array, weights: Array) -> None:
         public.table[...] = table
         count += 1
     tables.size[0] = count
-
-
-def promise(
-    budget: Budget, problem: KernelContexts, reason: str = "", trust: Trust = Trust.JOINT
-) -> Guarantee:
-    """The budget itself, for one person's context and reward, for any number of rounds."""
-    return Guarantee(
-        budget=budget,
-        unit=Unit.ROUND,
-        trust=trust,
-        public=problem.public_facts(),
-        reason=reason,
-    )
-
-
-# No Gaussian generator gets further from the location than this many scales.
-_REACH = 40.0
-
-
-def noisy_vector(content: Any, size: int, bound: float, scale: float) -> tuple[Array]:
-    """The content of a message: one vector, each number within reach of noise around ±bound."""
-    vector = content[0] if isinstance(content, list) and len(content) == 1 else None
-    if not (isinstance(vector, list) and len(vector) == size):
-        raise InvalidInput(f"expected the content of a message to be a list of {size} numbers")
-    values = np.array([checks.number("content", value) for value in vector])
-    limit = 1.001 * bound + _REACH * scale
-    if not (np.abs(values) <= limit).all():
-        raise InvalidInput(f"expected the numbers of a message to be at most {limit:g} in size")
-    return (values,)

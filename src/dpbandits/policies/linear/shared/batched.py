@@ -40,7 +40,7 @@ from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearActions, LinearProblem
 from dpbandits.recipes import Ints
@@ -202,7 +202,7 @@ class BatchedLinear(OncePerBatch):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "dpbandits"
     compiles: ClassVar[bool] = True
     one_slot: ClassVar[bool] = True

@@ -1,7 +1,7 @@
 """What the policies without privacy share: the exact mean of every item, restated in every round."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,8 +17,9 @@ from dpbandits.policies.matroid.shared.pending import (
     take_news,
     unknown_index,
 )
+from dpbandits.policies.matroid.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading, of_sums
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
@@ -85,14 +86,11 @@ class ExactMeans(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactPolicy(MatroidPolicy):
+class ExactPolicy(WithoutBudget, MatroidPolicy):
     """A policy on exact means, with a state class of its own and a `select` for it."""
 
     abstract: ClassVar[bool] = True
-    accepts: ClassVar = (NonPrivate,)
     state: ClassVar[type[ExactMeans]]
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def option(self) -> float:
         """What the verbs must know of the recipe."""
@@ -121,4 +119,4 @@ class ExactPolicy(MatroidPolicy):
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """None."""
-        return self._promise(problem, NonPrivate(), "decisions follow exact means of rewards")
+        return no_guarantee(problem, "decisions follow exact means of rewards")
