@@ -54,6 +54,13 @@ def _keep(ledger: Ledger, point: int, regret: float, earned: float, optimum: flo
 
 
 @register_jitable(forceinline=True)
+def _add_up(paid: Any, regret: float, earned: float, optimum: float) -> tuple[float, float, float]:
+    """The totals, with what a round is settled at: the best mean, the chosen one, the reward."""
+    best, mean, income = paid
+    return regret + (best - mean), earned + income, optimum + best
+
+
+@register_jitable(forceinline=True)
 def _mark(grid: Any, point: int) -> int:
     """The next round of the grid; a look at the array in every round would take a tenth of the time."""
     return int(grid[point]) if point < grid.size else -1
@@ -73,10 +80,7 @@ def run_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, 
         action = decide(public, secret, context, noise, explore)
         reward = world.pay(context, action, chance)
         learn(public, secret, context, action, reward, noise)
-        best, mean, income = world.settle(context, action, reward)
-        regret += best - mean
-        earned += income
-        optimum += best
+        regret, earned, optimum = _add_up(world.settle(context, action, reward), regret, earned, optimum)
         done += 1
         if done == mark:
             point = _keep(ledger, point, regret, earned, optimum)
@@ -132,10 +136,7 @@ def _run_in_flight(
         flight.began[place] = now
         flight.due[place] = now + delays[done - first]
         wait(public, action, 1)
-        best, mean, income = world.settle(context, action, reward)
-        regret += best - mean
-        earned += income
-        optimum += best
+        regret, earned, optimum = _add_up(world.settle(context, action, reward), regret, earned, optimum)
         done += 1
         if done == mark:
             point = _keep(ledger, point, regret, earned, optimum)

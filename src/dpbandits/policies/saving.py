@@ -371,7 +371,7 @@ def _check_counts(rounds: Rounds) -> None:
     fits = rounds.observed <= closed if rounds.people else rounds.observed == closed
     if not (fits and rounds.closed_then <= closed and len(rounds.open) <= rounds.in_flight):
         raise ValueError("its counts of rounds do not agree")
-    counted = counts(public, "observed")
+    counted = rounds_counted(public)
     if counted is not None and counted != rounds.observed:
         raise ValueError("its counts of rounds are not those of its state")
     # A horizon is one of decisions, some of which may be for people from whom nothing is learned.
@@ -387,19 +387,24 @@ def _check_counts(rounds: Rounds) -> None:
 
 def _waiting(public: Any) -> Any:
     """What the state has counted of the rounds in flight."""
-    counted = counts(public, "in_flight")
-    return getattr(public, "waiting", 0) if counted is None else counted
+    counts = _counting_part(public, "in_flight")
+    return getattr(public, "waiting", 0) if counts is None else counts.in_flight()
 
 
-def counts(public: Any, what: str) -> Any:
-    """What a state says of its own rounds, "observed" or "in_flight"; None if it does not count them.
+def rounds_counted(public: Any) -> int | None:
+    """How many rounds are closed by a state's own count; None if it has none.
 
-    It is answered by the state, or by the part of it that counts.
+    It says so itself, or the part of it that counts does; otherwise its field `round` is that number.
     """
-    for part in (public, *public):
-        if hasattr(part, "_fields") and hasattr(part, what):
-            return getattr(part, what)()
-    return None
+    counts = _counting_part(public, "observed")
+    if counts is not None:
+        return int(counts.observed())
+    return int(public.round[0]) if "round" in public._fields else None
+
+
+def _counting_part(public: Any, method: str) -> Any:
+    parts = (part for part in (public, *public) if hasattr(part, "_fields"))
+    return next((part for part in parts if hasattr(part, method)), None)
 
 
 def _check_changes(learner: Learner) -> None:
