@@ -47,10 +47,6 @@ class Public(NamedTuple):
         """An arm nobody has reported on has an index beyond all others."""
         return {"round": COUNT, "plays": COUNT, "score": ANYTHING}
 
-    def observed(self) -> int:
-        """Messages so far."""
-        return int(self.round[0])
-
     def select(self, context: None, explore: Chance) -> int:
         """An arm nobody has reported on yet, then the largest index."""
         level = math.log(max(self.round[0], 0) + 1.0)  # a server may say anything

@@ -3,27 +3,17 @@ r"""DP-KLUCB: KL-UCB on cumulative batches, by a divergence that knows the noise
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.shared.batched_index import (
-    CumulativeIndex,
-    Indexed,
-    log_round,
-    size_of,
-    unit_interval,
-)
+from dpbandits.policies.arms.shared.batched_index import CumulativeIndex, Indexed, size_of, unit_interval
 from dpbandits.policies.arms.shared.divergences import private_kl_upper
-from dpbandits.policies.arms.shared.episodes import is_known
 
 
 class Public(Indexed):
     """As every batched index; nothing is forgotten, so size is N."""
 
-    def restate(self) -> None:
-        """The index of every arm that is known."""
-        log_t = log_round(self)
-        for arm in range(self.size.size):
-            if is_known(self, arm):
-                level = self.alpha * log_t / size_of(self, arm)
-                self.score[arm] = private_kl_upper(unit_interval(self.mean[arm]), level, self.epsilon)
+    def index_of(self, arm: int, log_t: float) -> float:
+        """The index of an arm that is known."""
+        level = self.alpha * log_t / size_of(self, arm)
+        return private_kl_upper(unit_interval(self.mean[arm]), level, self.epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)

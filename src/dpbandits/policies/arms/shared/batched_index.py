@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits
+from dpbandits.engine.state import Limits
 from dpbandits.policies.arms.shared.choosing import largest
 from dpbandits.policies.arms.shared.episodes import (
     Episode,
+    InTurn,
     Turns,
     alike,
     any_full,
@@ -25,13 +26,10 @@ from dpbandits.policies.arms.shared.episodes import (
     begin_episode,
     close_batch,
     decisions,
-    end_episode,
-    episode_limits,
-    fill,
+    is_known,
     open_batch,
     start_episode,
     start_turns,
-    wait_in_turn,
 )
 from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.released import Reading, of_last_batches, of_sums
@@ -43,9 +41,7 @@ from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 
-class Indexed(NamedTuple):
-    """Released batches and the means they give."""
-
+class _Fields(NamedTuple):
     turns: Turns
     waiting: NDArray[np.int64]  # decisions in flight
     away: NDArray[np.bool_]  # arms not to be chosen
@@ -59,15 +55,13 @@ class Indexed(NamedTuple):
     epsilon: float
     alpha: float
 
+
+class Indexed(InTurn, _Fields):
+    """Released batches and the means they give."""
+
     def limits(self) -> Limits:
-        """Of arms that there are."""
-        return {
-            "waiting": COUNT,
-            "away": FLAG,
-            "episode": episode_limits(self.away.size),
-            "size": (np.minimum(self.turns.plays, 1), self.turns.plays),
-            "score": ANYTHING,
-        }
+        """Of arms that there are; no batch is longer than all that was played."""
+        return {**super().limits(), "size": (np.minimum(self.turns.plays, 1), self.turns.plays)}
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate its arm's mean."""
@@ -80,17 +74,15 @@ class Indexed(NamedTuple):
         return arm if arm >= 0 else _choose(self, explore)
 
     def restate(self) -> None:
-        """The score of every arm that is known: each policy's own."""
+        """The score of every arm that is known."""
+        log_t = log_round(self)
+        for arm in range(self.size.size):
+            if is_known(self, arm):
+                self.score[arm] = self.index_of(arm, log_t)
+
+    def index_of(self, arm: int, log_t: float) -> float:
+        """The index of an arm that is known: each policy's own."""
         raise NotImplementedError
-
-    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
-        """Fill the arm's open batch."""
-        if fill(self.turns, secret, action, reward):
-            end_episode(self)
-
-    def wait(self, action: int, change: int) -> None:
-        """Count what is in flight."""
-        wait_in_turn(self, action, change)
 
 
 @register_jitable
