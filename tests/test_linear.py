@@ -267,8 +267,8 @@ def _distance(stepped: Stepped) -> float:
     public = stepped.public
     beta = float(public.width[0])
     if isinstance(stepped.public.settings, np.ndarray) and hasattr(public, "log_det"):
-        level = math.log(1.0 / public.settings[2])
-        beta = public.settings[0] * math.sqrt(2.0 * level + public.log_det[0]) + public.settings[1]
+        level = math.log(1.0 / public.settings.alpha)
+        beta = public.settings.sigma * math.sqrt(2.0 * level + public.log_det[0]) + public.settings.prior
     off = stepped.world.shown.theta - public.mean
     return math.sqrt(float(off @ np.linalg.solve(public.shape, off))) / beta
 

@@ -15,7 +15,7 @@ from dpbandits.problems.linear import LinearContexts, LinearProblem
 
 
 class Public(Batched):
-    """As for all batched policies; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+    """As for all batched policies; `settings` is what the confidence set assumes."""
 
     def restate(self) -> None:
         """The confidence set."""
@@ -78,7 +78,7 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""
         operator = operator_norm(problem.dimension) if isinstance(problem, LinearContexts) else 0.0
-        public, secret = self._begin(problem, *self._assumed(problem), operator, self.shift)
+        public, secret = self._begin(problem, self._assumed(problem, operator, self.shift))
         public.width[RADIUS] = 1.0
         return public, secret
 

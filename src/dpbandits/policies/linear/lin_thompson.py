@@ -1,7 +1,7 @@
 r"""Linear Thompson sampling (Agrawal & Goyal 2013)."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -19,13 +19,19 @@ from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
 
+class Settings(NamedTuple):
+    """How far samples go."""
+
+    spread: float  # v
+
+
 class Public(LeastSquares):
-    """As for all least squares; `settings` holds v."""
+    """As for all least squares."""
 
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest reward under a draw from the posterior."""
         cholesky(self.shape, 0.0, self.lower, self.mean)
-        sample(self.mean, self.lower, self.settings[0], self.draw, explore)
+        sample(self.mean, self.lower, self.settings.spread, self.draw, explore)
         return most_rewarding(features, self.draw[0], explore)
 
 
@@ -60,7 +66,7 @@ class LinThompson(WithoutBudget):
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """V = ρI."""
-        return start_least_squares(Public, problem, self.regularizer, self.spread)
+        return start_least_squares(Public, problem, self.regularizer, Settings(float(self.spread)))
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The regression, exact."""

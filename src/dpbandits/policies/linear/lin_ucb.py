@@ -2,7 +2,7 @@ r"""Linear UCB (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism over a confid
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -20,12 +20,20 @@ from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
 
+class Settings(NamedTuple):
+    """What the confidence set is made of."""
+
+    sigma: float  # σ
+    prior: float  # S√ρ
+    alpha: float  # α, or 0 for 1/t
+
+
 class Public(LeastSquares):
-    """As for all least squares; `settings` holds σ, S√ρ and α."""
+    """As for all least squares."""
 
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
-        sigma, prior, alpha = self.settings[0], self.settings[1], self.settings[2]
+        sigma, prior, alpha = self.settings
         level = math.log((self.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
         beta = sigma * math.sqrt(2.0 * level + self.log_det[0]) + prior
         return most_promising(features, self.mean, self.shape, beta, self.width[1], self.mean, explore)
@@ -65,9 +73,10 @@ class LinUCB(WithoutBudget, ConfidentPolicy):
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """V = ρI."""
-        sigma, size, alpha = self._assumed(problem)
-        prior = size * math.sqrt(self.regularizer)
-        return start_least_squares(Public, problem, self.regularizer, sigma, prior, alpha)
+        assumed = self._assumed(problem)
+        prior = assumed.size * math.sqrt(self.regularizer)
+        settings = Settings(assumed.sigma, prior, assumed.alpha)
+        return start_least_squares(Public, problem, self.regularizer, settings)
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The regression, exact."""

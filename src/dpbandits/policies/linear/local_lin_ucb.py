@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret
-from dpbandits.engine.state import COUNT, FROM_RECIPE, Limits
+from dpbandits.engine.state import COUNT, Limits
 from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.shared.choosing import most_promising
-from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, Assumed, ConfidentPolicy, restate
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.linear.shared.rows import GRID, on_grid, shrinkage
@@ -32,7 +32,7 @@ _OFF, _VECTOR = math.sqrt(GRAM_VARIANCE), math.sqrt(MOMENT_VARIANCE)
 
 
 class Public(NamedTuple):
-    """The sum of all messages and its confidence set; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+    """The sum of all messages and its confidence set."""
 
     round: NDArray[np.int64]
     total: Array  # Σ messages
@@ -43,19 +43,15 @@ class Public(NamedTuple):
     shape: Array
     lower: Array
     width: Array
-    settings: Array
+    settings: Assumed
     max_norm: float
     max_reward: float
     scale: float  # 1/μ
     step: float  # to which numbers are rounded
 
     def limits(self) -> Limits:
-        """The policy's own numbers are declared."""
-        return {"round": COUNT, "settings": FROM_RECIPE}
-
-    def observed(self) -> int:
-        """Messages so far."""
-        return int(self.round[0])
+        """It counts."""
+        return {"round": COUNT}
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
@@ -160,7 +156,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
             shape=np.eye(dim),
             lower=np.zeros((dim, dim)),
             width=np.ones(2),
-            settings=np.array([*self._assumed(problem), operator_norm(dim), self.shift]),
+            settings=self._assumed(problem, operator_norm(dim), self.shift),
             max_norm=problem.max_norm,
             max_reward=problem.max_reward,
             scale=gaussian_scale(1.0, self.privacy),

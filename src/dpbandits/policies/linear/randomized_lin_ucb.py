@@ -2,7 +2,7 @@ r"""Upper confidence bounds of random width on a posterior that knows about the 
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -14,8 +14,14 @@ from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearActions, LinearProblem
 
 
+class Settings(NamedTuple):
+    """How wide bounds are."""
+
+    width: float  # v
+
+
 class Public(Batched):
-    """As for all batched policies; `settings` holds v."""
+    """As for all batched policies."""
 
     def restate(self) -> None:
         """M and A in the eigenbasis of G̃."""
@@ -46,7 +52,7 @@ class Public(Batched):
         """Uniform in the first batch; then the largest bound, of one random width for all actions."""
         if self.batches.released[0] == 0:
             return any_action(features, explore)
-        width = self.settings[0] * abs(explore.standard_normal())
+        width = self.settings.width * abs(explore.standard_normal())
         return most_promising(features, self.mean, self.shape, width, self.width[1], self.mean, explore)
 
 
@@ -99,7 +105,7 @@ class RandomizedLinUCB(BatchedLinear):
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: uniform play."""
         usual = 0.8 if isinstance(problem, LinearActions) else 1.0
-        return self._begin(problem, usual if self.width is None else self.width)
+        return self._begin(problem, Settings(float(usual if self.width is None else self.width)))
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The mean m, with 2A for its covariance.

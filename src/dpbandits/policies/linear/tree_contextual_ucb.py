@@ -2,7 +2,7 @@ r"""Contextual UCB on Laplace trees (Mishra & Thakurta 2015, Algorithm 3), corre
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -31,8 +31,14 @@ from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import start_tree
 
 
+class Settings(NamedTuple):
+    """How much is explored."""
+
+    alpha: float  # their α
+
+
 class Contextual(TreeState):
-    """`settings` holds their α; V⁻¹ is the identity while the noisy matrix is not positive."""
+    """V⁻¹ is the identity while the noisy matrix is not positive."""
 
     def release(self, secret: TreeRows, noise: Noise) -> None:
         """Release the last round's leaf and restate the regression."""
@@ -46,7 +52,7 @@ class Public(Contextual):
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper bound."""
-        return choose(self, context[0], self.settings[0], explore)
+        return choose(self, context[0], self.settings.alpha, explore)
 
 
 @register_jitable(forceinline=True)
@@ -98,7 +104,8 @@ class TreeContextual(OncePerLeaf):
         tree, secret = start_tree(
             1, pair_size(dim), sensitivity, self.privacy, leaves=leaves, widths=widths
         )
-        return start_tree_state(self.state, problem, tree, secret, np.zeros((0, 4)), self._exploration())
+        settings = Settings(float(self._exploration()))
+        return start_tree_state(self.state, problem, tree, secret, np.zeros((0, 4)), settings)
 
     def _exploration(self) -> float:
         raise NotImplementedError

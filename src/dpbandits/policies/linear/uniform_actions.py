@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import FROM_RECIPE, Limits
-from dpbandits.policies.linear.shared.choosing import any_action
+from dpbandits.policies.linear.shared.choosing import any_action, offered
 from dpbandits.policies.linear.shared.protection import no_guarantee
 from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
@@ -29,9 +29,7 @@ class Public(NamedTuple):
 
     def select(self, context: Any, explore: Chance) -> int:
         """Any action."""
-        if context is None:
-            return any_action(self.actions, explore)
-        return any_action(context[0], explore)
+        return any_action(offered(context, self.actions)[0], explore)
 
     def observe(self, secret: NoSecret, context: Any, action: int, reward: float) -> None:
         """Learns nothing."""

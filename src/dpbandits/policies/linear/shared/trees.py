@@ -85,11 +85,11 @@ class TreeState(NamedTuple):
     regularizers: Array  # (nodes, 4) the policy's own, by the number of nodes in a prefix
     max_norm: float
     max_reward: float
-    settings: Array  # the policy's own
+    settings: Any  # the policy's own: a named tuple of numbers
 
     def limits(self) -> Limits:
         """The policy's own numbers are declared."""
-        recipe = dict.fromkeys(("axes", "regularizers", "settings"), FROM_RECIPE)
+        recipe = dict.fromkeys(("axes", "regularizers"), FROM_RECIPE)
         return {"clock": (0, np.array([MOST, self.clock[ROUND]])), **recipe}
 
     def observed(self) -> int:
@@ -132,7 +132,7 @@ def start_tree_state(
     tree: Tree,
     leaves: Leaves,
     regularizers: Array,
-    *settings: float,
+    settings: Any,
 ) -> tuple[Any, Any]:
     """Nothing known yet."""
     dim = problem.dimension
@@ -150,6 +150,6 @@ def start_tree_state(
         regularizers=regularizers,
         max_norm=problem.max_norm,
         max_reward=problem.max_reward,
-        settings=np.array(settings, np.float64),
+        settings=settings,
     )
     return public, TreeRows(leaves, np.zeros(dim), static_size(dim), np.zeros((0, 0)))
