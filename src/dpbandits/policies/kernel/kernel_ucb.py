@@ -13,6 +13,7 @@ from dpbandits.engine.state import COUNT, Limits
 from dpbandits.policies.kernel.shared.epochs import Array
 from dpbandits.policies.kernel.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading, Z, of_values
+from dpbandits.policies.ties import better
 from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -45,27 +46,18 @@ class Public(NamedTuple):
         """It counts."""
         return {"round": COUNT, "seen": COUNT}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: Secret, noise: Noise) -> None:
         """There is nothing to release."""
 
     def select(self, context: int, explore: Chance) -> int:
         """The largest upper confidence bound; of equal ones any."""
         first = context * self.actions
-        best, highest, ties = 0, -math.inf, 1.0
+        highest, best, ties = -math.inf, 0, 1
         level = math.sqrt(math.log(self.round[0] + 2.0))
         for action in range(self.actions):
             spread = math.sqrt(max(float(self.variance[first + action]), 0.0))
             index = float(self.mean[first + action]) + self.width * level * spread
-            if index > highest:
-                best, highest, ties = action, index, 1.0
-            elif index == highest:
-                ties += 1.0
-                if explore.random() * ties < 1.0:
-                    best = action
+            highest, best, ties = better(index, action, highest, best, ties, 0.0, explore)
         return best
 
     def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:

@@ -24,10 +24,6 @@ class Public(NamedTuple):
         """It counts."""
         return {"round": COUNT}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """There is nothing to release."""
 

@@ -6,9 +6,9 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance
+from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits
-from dpbandits.problems.kernel_contexts import KernelContexts
+from dpbandits.problems.kernel_contexts import KernelContexts, bounded
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -109,3 +109,48 @@ def renew(public: Any, table: Array, weights: Array) -> None:
         public.table[...] = table
         count += 1
     tables.size[0] = count
+
+
+class Sums(NamedTuple):
+    """The open epoch of a learner that is trusted with it."""
+
+    sums: Array  # Σ y of each pair
+
+
+class InEpochs:
+    """The verbs that all states with epochs have in common."""
+
+    def limits(self) -> Limits:
+        """Those of its epoch."""
+        return epoch_limits(self)
+
+    def select(self: Any, context: int, explore: Chance) -> int:
+        """An action from the table."""
+        return pick(self.table, context, explore)
+
+
+class TrustedEpochs(InEpochs):
+    """Of a learner that holds raw data until an epoch ends."""
+
+    def limits(self) -> Limits:
+        """Those of its epoch, and what is in flight is counted."""
+        return {"waiting": COUNT, **super().limits()}
+
+    def release(self: Any, secret: Sums, noise: Noise) -> None:
+        """Nothing between the ends of epochs."""
+
+    def observe(self: Any, secret: Sums, context: int, action: int, reward: float) -> None:
+        """Add the reward to its pair's sum."""
+        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.bound)
+        self.round[0] += 1
+
+
+class LocalEpochs(InEpochs):
+    """Of a server that adds up what people send."""
+
+    def receive(self: Any, message: tuple[Array]) -> None:
+        """Add it up."""
+        (vector,) = message
+        self.round[0] += 1
+        for axis in range(self.total.size):
+            self.total[axis] += vector[axis]
