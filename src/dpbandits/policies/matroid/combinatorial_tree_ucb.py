@@ -55,10 +55,6 @@ class Public(NamedTuple):
         """It counts; the index may be anything."""
         return {**dict.fromkeys(("round", "plays", "waiting"), COUNT), "score": ANYTHING}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert the new rewards into their items' trees and restate these items."""
         for place in range(self.news.size[0]):

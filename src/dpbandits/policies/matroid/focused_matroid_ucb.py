@@ -1,7 +1,7 @@
 r"""Explore only what you feed: the rule to beat at equal privacy on matroids."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,13 +19,13 @@ from dpbandits.policies.arms.shared.estimates import (
 )
 from dpbandits.policies.arms.shared.splitting import split_budget
 from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.pending import feed
 from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading
-from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.returning import OncePerBlock
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import EVERY_KIND, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, rebuild, shuffle, start_greedy
@@ -69,10 +69,6 @@ class Public(NamedTuple):
             "score": ANYTHING,
         }
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release the batches that are full and restate their items."""
         if self.full[0] > 0:
@@ -87,13 +83,8 @@ class Public(NamedTuple):
     def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
         """Feed the first m items of the basis; the others' rewards are not read."""
         self.round[0] += 1
-        items, rewards = action[0], reward[0]
         for place in range(self.fed):
-            item = items[place]
-            secret.open[item, 0] += centred(rewards[place])
-            self.open[item] += 1
-            if self.open[item] == self.length[item]:
-                self.full[0] += 1
+            feed(self, secret, action[0][place], reward[0][place])
 
     def wait(self, action: Items, change: int) -> None:
         """Count the decision, and the items that it will feed."""
@@ -163,7 +154,7 @@ def _left(public: Public, item: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
+class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
     r"""Play and feed the few items most in doubt of the basis hoped for; complete them by what is known.
 
     **Definition.** At each release, and when t has grown by 3 %:
@@ -219,9 +210,6 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
     caution: Annotated[
         float, "A factor on exploration: 2 costs more on average and has fewer bad runs."
     ] = 1.0
-    block: Annotated[
-        int, "Releases whose noise is drawn together: more of them means less noise each."
-    ] = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -231,7 +219,6 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
             checks.integer(least=1, first_batch=self.first_batch)
         checks.growth(growth=self.growth)
         checks.scale(caution=self.caution)
-        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
 
     def schedule(self, problem: MatroidBases) -> tuple[int, int]:
         """How many items are fed, and the first batch: those given, the defaults otherwise."""
@@ -283,14 +270,6 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
         """The items' means; those that were never fed have none."""
         state = problem.matroid.state()
         return of_estimates("item", public.estimates, public.batches, public.plays, matroid=state)
-
-    def suited_to_returning(self) -> "FocusedMatroidUCB":
-        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
-        return replace(self, block=1)
-
-    def blocks_used(self) -> int:
-        """As given."""
-        return self.block
 
     def slots(self, public: Public, action: Any) -> tuple[int, ...]:
         """Those of the items that are fed, the first of the basis."""
