@@ -22,6 +22,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel import capri, local_capri
 from dpbandits.policies.kernel.shared import posterior, projection
+from dpbandits.policies.kernel.shared.epochs import shares_of
 from dpbandits.policies.testing import short_form
 from dpbandits.privacy.calibration import limit_of
 from dpbandits.problems.kernel_contexts import bounded
@@ -216,7 +217,7 @@ def _runs_that_lost(width: float) -> int:
         state, secret = policy.begin(problem)
         for _ in range(5):  # a whole epoch at a time: who came, and what they sum to
             state.pause(secret, chance)
-            shares = capri.shares_of(state.table, state.weights)
+            shares = shares_of(state.table, state.weights)
             counts = chance.multinomial(int(state.length[0]), shares)
             secret.sums[:] = 2.0 * chance.binomial(counts, 0.5 + means / 2.0) - counts
         state.pause(secret, chance)
