@@ -2,14 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Bytecode is written when a module is first used; of most modules it never is.
+PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test quick bench docs clean
+.PHONY: demo test quick coverage bench docs release-check clean
 # Files of tests that take long; `make quick` leaves them out.
 SLOW := adding_a_policy arms_in_flight audit cli conformance docs engine exact_noise experiments hostile \
 	kernel_figures linear linear_environments local matroid_policies people released rounds \
-	sampling_audit tampered_saves
+	sampling_audit tampered_saves types world_conformance
+QUICK := tests $(foreach name,$(SLOW),--ignore=tests/test_$(name).py)
 
 demo: $(VENV)/.runtime  ## compare private policies with their non-private twins; writes report.html
 	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb modified-thompson \
@@ -25,13 +27,20 @@ test: $(VENV)/.development  ## all checks
 quick: $(VENV)/.development  ## what a minute can tell: style, and the tests that do not take long
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -q -n auto tests $(foreach name,$(SLOW),--ignore=tests/test_$(name).py)
+	$(BIN)/python -m pytest -q -n auto $(QUICK)
+
+coverage: $(VENV)/.development  ## which lines the quick tests reach; fails below the floor in pyproject.toml
+	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term:skip-covered $(QUICK)
 
 bench: $(VENV)/.development  ## the speed table
 	$(BIN)/python benchmarks/speed.py
 
 docs: $(VENV)/.development  ## generated pages and pictures, docs/reproduction.md among them
 	$(BIN)/python docs/make.py
+
+release-check: $(VENV)/.development  ## build the wheel, and run the README from it in empty environments
+	@$(PIP) --editable '.[release]'
+	$(BIN)/python .ci/check_release.py
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit("dpbandits needs Python 3.11 to 3.13, this is " + sys.version) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
@@ -40,7 +49,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.python $(SOURCES)
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[cli,plot]'
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.python $(SOURCES)
@@ -48,4 +57,4 @@ $(VENV)/.development: $(VENV)/.python $(SOURCES)
 	@touch $@ $(VENV)/.runtime
 
 clean:
-	rm -rf $(VENV) report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

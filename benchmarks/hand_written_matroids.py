@@ -68,7 +68,8 @@ def matroid_ucb(
                 _greedy(vectors, order, basis, rows, pivots)
         for item in range(items):
             paid[item] = 1.0 if chance.random() < means[item] else 0.0
-        for item in basis:
+        for place in range(rank):
+            item = basis[place]
             earned += means[item]
             buffer[item] += paid[item]
             opened[item] += 1.0
@@ -119,9 +120,9 @@ def focused_matroid_ucb(
             score[:] = mean
             for _ in range(fed):
                 most = hoped[0]
-                for item in hoped:
-                    if score[item] < np.inf and (score[most] == np.inf or doubt[item] > doubt[most]):
-                        most = item
+                for one in hoped:
+                    if score[one] < np.inf and (score[most] == np.inf or doubt[one] > doubt[most]):
+                        most = one
                 score[most] = np.inf
             _sort(played, score)
             _greedy(vectors, played, basis, rows, pivots)

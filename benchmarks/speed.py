@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ ROUNDS, REPEATS = 1_000_000, 9
 
 def best_of(*actions: Callable[[], object]) -> list[float]:
     """The least time of each, measured in turns so that a noisy machine is noisy for all."""
-    times = [[] for _ in actions]
+    times: list[list[float]] = [[] for _ in actions]
     for action in actions:
         action()
     for _ in range(REPEATS):
@@ -122,7 +123,8 @@ def _matroid_row(
     goal: str,
 ) -> dict[str, object]:
     keep = [item for item in range(world.matroid.size) if item not in world.matroid.loops]
-    vectors = np.array(world.matroid.vectors, float)[keep]
+    assert isinstance(world.matroid, dpb.matroids.LinearMatroid)
+    vectors = np.array(world.matroid.vectors, np.float64)[keep]
     means, rank = np.array(world.means)[keep], world.matroid.rank
     seed = run_seed(0, 0)
 
@@ -155,10 +157,11 @@ def linear_loop() -> list[dict[str, object]]:
     public, _ = policy.begin(environment.problem(ROUNDS))
     levels, scale = public.tree.prefix.shape[1], float(public.tree.inner[0])
     options = (levels, scale, *(float(x) for x in public.regularizers[0]), public.settings.level)
+    reference: Callable[..., float] = tree_lin_ucb
 
     def by_hand() -> float:
         streams = Streams.of(seed)
-        return float(tree_lin_ucb(5, 25, 0.1, *options, ROUNDS, streams.noise, streams.chance))
+        return float(reference(5, 25, 0.1, *options, ROUNDS, streams.noise, streams.chance))
 
     def generic() -> float:
         return _regret(policy, environment)
@@ -277,7 +280,7 @@ def exact_noise() -> list[dict[str, object]]:
     """A learner at work, on exact noise from ChaCha20, against the same on floating-point noise."""
     rows = []
     features = np.random.default_rng(0).normal(size=(25, 5)) / 5.0
-    cases: list[tuple[dpb.Policy, dpb.Problem, tuple[Any, ...], int]] = [
+    cases: list[tuple[dpb.TrustedPolicy, dpb.Problem, tuple[Any, ...], int]] = [
         (dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), dpb.Arms(5), (), 20_000),
         (
             dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6)),
@@ -296,7 +299,7 @@ def exact_noise() -> list[dict[str, object]]:
             for _ in range(rounds):
                 it.update(it.select(*offered), 1.0)
 
-        mine, reference = best_of(lambda it=exact: serve(it), lambda it=floats: serve(it))
+        mine, reference = best_of(partial(serve, exact), partial(serve, floats))
         what = f"{policy.name()}, select + update, exact noise"
         rows.append(_per_round(what, mine / rounds, "floating-point noise", reference / rounds))
     return rows

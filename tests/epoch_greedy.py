@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Policy, Trust, Unit
+from dpbandits import Arms, Budget, GaussianDP, Guarantee, NonPrivate, Trust, TrustedPolicy, Unit
 from dpbandits.engine import Chance, Noise
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.privacy.calibration import gaussian_scale
@@ -52,7 +52,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpochGreedy(Policy):
+class EpochGreedy(TrustedPolicy):
     """Explore a tenth of the time, otherwise play the best released mean.
 
     **Definition.** Epochs end at rounds 12, 24, 48, …; then every arm's sum of the epoch is released.
@@ -68,10 +68,10 @@ class EpochGreedy(Policy):
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         arms = problem.arms
-        counts = (np.zeros(arms, np.int64) for _ in range(2))
+        opened, seen = (np.zeros(arms, np.int64) for _ in range(2))
         first = np.full(1, 12, np.int64)
         scale = gaussian_scale(1.0, self.privacy)
-        public = Public(np.zeros(1, np.int64), first, *counts, np.zeros(arms), scale)
+        public = Public(np.zeros(1, np.int64), first, opened, seen, np.zeros(arms), scale)
         return public, Secret(np.zeros(arms))
 
     def released(self, problem: Arms, public: Public) -> Reading:

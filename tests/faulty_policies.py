@@ -14,6 +14,7 @@ from dpbandits.policies.arms import local_ucb
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.shared import batched
 from dpbandits.policies.released import Reading, of_sums
+from dpbandits.problems.arms import centred
 from dpbandits.testing import conformance
 from epoch_greedy import EpochGreedy, Public, Secret
 
@@ -85,7 +86,7 @@ class Grows(Faulty):
 
     class state(Public):
         def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
-            secret.buffer.append(reward)
+            secret.buffer.append(reward)  # type: ignore[attr-defined]
 
         def pause(self, secret: Secret, noise: Noise) -> None:
             self.next_pause[0] = 10**9
@@ -93,9 +94,6 @@ class Grows(Faulty):
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         public, _ = super().begin(problem)
         return public, Secret([0.0] * problem.arms)  # type: ignore[arg-type]
-
-
-# type: ignore[attr-defined]
 
 
 class PlaysUniformly(Faulty):
@@ -148,7 +146,7 @@ class LessNoiseWhenTold(FaultyLocal):
     class state(local_ucb.Public):
         def report(self, context: None, action: int, reward: float, noise: Noise) -> tuple[int, float]:
             told = 2.0 if self.round[0] >= 1_000_000 else 1.0
-            return action, noise.normal(local_ucb.centred(reward), self.scale / told)
+            return action, noise.normal(centred(reward), self.scale / told)
 
 
 class GuessesWhatWaits(Faulty):

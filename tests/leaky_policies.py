@@ -101,7 +101,8 @@ class LaterArms(Faulty):
             scale = np.where(np.arange(self.open.size) >= 4, 0.5, 1.0) * self.scale
             drawn = noise.normal(secret.buffer, scale)
             empty = Secret(np.zeros_like(secret.buffer))
-            Public.pause(self._replace(scale=1e12), empty, _Silent())
+            silent: Any = _Silent()
+            Public.pause(self._replace(scale=1e12), empty, silent)
             self.released[:] += drawn
             secret.buffer[:] = 0.0
 

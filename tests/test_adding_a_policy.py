@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import GaussianDP
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -50,7 +50,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyPlayer(Policy):
+class ToyPlayer(TrustedPolicy):
     """Play at random, and release one sum for show.
 
     **Definition.** Uniform.
@@ -119,7 +119,7 @@ def test_the_conformance_suite_and_the_public_names(copy: dict[str, str]) -> Non
     script = (
         "import dpbandits as dpb; from dpbandits.policies import policy_kinds;"
         "from dpbandits.testing import check_policy, example_policies;"
-        "assert policy_kinds()['toy-player'] is dpb.ToyPlayer and 'ToyPlayer' in dpb.__all__;"
-        "[check_policy(policy) for policy in example_policies(dpb.ToyPlayer)]; print('conforms')"
+        "assert policy_kinds()['toy-player'] is dpb.arms.ToyPlayer and 'ToyPlayer' in dpb.arms.__all__;"
+        "[check_policy(policy) for policy in example_policies(dpb.arms.ToyPlayer)]; print('conforms')"
     )
     assert run(copy, "-c", script).strip() == "conforms"

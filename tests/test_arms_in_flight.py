@@ -367,7 +367,7 @@ def test_arms_come_and_go(policy: dpb.Policy, closings: list[int]) -> None:
 
 
 @pytest.mark.parametrize("policy", COMES_AND_GOES, ids=name)
-def test_a_compiled_learner_decides_alike_when_arms_come_and_go(policy: dpb.Policy) -> None:
+def test_a_compiled_learner_decides_alike_when_arms_come_and_go(policy: dpb.TrustedPolicy) -> None:
     problem = dpb.Arms(ARMS, capacity=ARMS + 1)
     learners = [policy.start(problem, seed=3, compiled=compiled) for compiled in (False, True)]
     chance = np.random.default_rng(2)

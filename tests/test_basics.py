@@ -117,7 +117,8 @@ def test_of_two_classes_of_one_name_from_outside_neither_is_taken() -> None:
 
 
 def test_numpy_numbers_become_plain_and_missing_fields_are_named() -> None:
-    assert Recipe.from_json(dpb.PureDP(np.float32(0.5)).to_json()) == dpb.PureDP(0.5)
+    half: Any = np.float32(0.5)
+    assert Recipe.from_json(dpb.PureDP(half).to_json()) == dpb.PureDP(0.5)
     with pytest.raises(InvalidInput, match=r"record of a PureDP is incomplete: .*epsilon"):
         Recipe.from_json('{"kind": "PureDP"}')
     with pytest.raises(InvalidInput, match="expected epsilon"):
@@ -126,5 +127,8 @@ def test_numpy_numbers_become_plain_and_missing_fields_are_named() -> None:
 
 def test_command_line_names() -> None:
     assert dpb.arms.ModifiedThompson.name() == "modified-thompson"
-    named = type("PrivateKLUCB", (Recipe,), {"abstract": True})
-    assert named.name() == "private-klucb"
+
+    class PrivateKLUCB(Recipe):
+        abstract = True
+
+    assert PrivateKLUCB.name() == "private-klucb"

@@ -15,13 +15,17 @@ class FixedNoise:
     """Standard draws given beforehand; remembers the locations."""
 
     def __init__(self, standard: np.ndarray) -> None:
-        self.standard, self.locations = list(standard.ravel()), []
+        self.standard: list[float] = standard.ravel().tolist()
+        self.locations: list[float] = []
 
     def normal(self, loc: float, scale: float) -> float:
         self.locations.append(loc)
         return loc + scale * self.standard.pop(0)
 
     laplace = normal
+
+    def binomial(self, n: int, p: float) -> int:
+        raise AssertionError("a sum is released by no coin")
 
 
 def dense_noise(batches: int, block: int) -> np.ndarray:

@@ -133,5 +133,6 @@ def test_vectors_run_compiled_to_the_same_bit() -> None:
         plain, compiled = (start_tree(2, 4, 1.0, PureDP(1.0), leaves=declared) for _ in range(2))
         run.py_func(*plain, np.random.default_rng(9), values)
         run(*compiled, np.random.default_rng(9), values)
-        for one, other in zip((*plain[0], *plain[1]), (*compiled[0], *compiled[1]), strict=True):
+        states: Any = ((*plain[0], *plain[1]), (*compiled[0], *compiled[1]))
+        for one, other in zip(*states, strict=True):
             assert np.array_equal(one, other)

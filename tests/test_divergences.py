@@ -2,10 +2,11 @@
 
 import math
 
+import mpmath
 import numba
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
@@ -67,6 +68,8 @@ def test_private_kl_by_hand() -> None:
 
 
 @given(unit, unit, st.floats(1e-3, 100.0))
+@example(2e-9, 0.0, 20.0)
+@example(7.632223656610671e-11, 1.7594251553635006e-24, 19.533370119910806)
 def test_private_kl_is_bounded_by_both_of_its_parts(x: float, y: float, epsilon: float) -> None:
     found = private_kl(x, y, epsilon)
     assert -1e-15 <= found <= min(bernoulli_kl(x, y), epsilon * abs(x - y)) * (1.0 + 1e-9) + 1e-15
@@ -76,6 +79,15 @@ def test_private_kl_is_bounded_by_both_of_its_parts(x: float, y: float, epsilon:
 def test_private_kl_looks_alike_from_both_ends(epsilon: float) -> None:
     for x, y in ((0.25, 0.5), (0.125, 0.875), (0.0, 0.75), (0.25, 1.0)):
         assert private_kl(x, y, epsilon) == pytest.approx(private_kl(1.0 - x, 1.0 - y, epsilon))
+
+
+def test_private_kl_of_means_near_an_end_is_exact() -> None:
+    """The parts of the formula are near ε there, and nearly cancel."""
+    mpmath.mp.dps = 50
+    for x, y, epsilon in ((2e-9, 0.0, 20.0), (2e-9, 1e-18, 20.0), (7.6e-11, 1.8e-24, 19.5)):
+        log_mass = mpmath.log(y + (1 - mpmath.mpf(y)) * mpmath.exp(-epsilon))
+        exact = float(-epsilon * (1 - mpmath.mpf(x)) - log_mass)
+        assert private_kl(x, y, epsilon) == pytest.approx(exact, rel=1e-14)
 
 
 @given(st.floats(0.0, 0.999), st.floats(1e-8, 50.0))

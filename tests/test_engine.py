@@ -144,7 +144,7 @@ def test_threads_that_ask_at_once_get_the_same_code_and_leave_the_setting_alone(
         with ThreadPoolExecutor(8) as pool:
             found = [future.result() for future in [pool.submit(ask) for _ in range(8)]]
         assert all(one is found[0] for one in found) and before == config.CACHE_DIR
-        assert "/dpbandits-" in found[0].run.stats.cache_path  # type: ignore[attr-defined]
+        assert "/dpbandits-" in found[0].run.stats.cache_path
 
 
 SCRIPT = """

@@ -29,7 +29,7 @@ def test_truncated_exponential_law(arm: int) -> None:
     assert drawn.min() >= 0.0 and drawn.max() <= 1.0
 
     def law(rate: float) -> float:
-        return kstest(drawn, lambda x: np.expm1(-rate * x) / np.expm1(-rate)).pvalue
+        return float(kstest(drawn, lambda x: np.expm1(-rate * x) / np.expm1(-rate)).pvalue)
 
     assert law(RATES[arm]) > 1e-6
     if RATES[arm] >= 1.0:  # a rate of 0.1 is nearly uniform, and so is one of 0.13

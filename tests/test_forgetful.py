@@ -38,7 +38,9 @@ def _noisy_mean(values: list[float], epsilon: float, noise: np.random.Generator)
 
 
 def _textbook_lazy_ucb(rewards: np.ndarray, epsilon: float, noise: np.random.Generator) -> list[int]:
-    mean, size, actions = {}, {}, []
+    mean: dict[int, float] = {}
+    size: dict[int, int] = {}
+    actions: list[int] = []
     buffer: dict[int, list[float]] = {0: [], 1: [], 2: []}
     for t, row in enumerate(rewards, start=1):
         if t <= 3:
@@ -152,7 +154,8 @@ def test_states_of_the_same_names_keep_their_own_compiled_verbs() -> None:
 def _textbook_elimination(
     rewards: np.ndarray, epsilon: float, scale: float, noise: np.random.Generator
 ) -> list[int]:
-    beta, alive, actions, epoch = 1 / len(rewards), [0, 1, 2], [], 0
+    beta, alive, epoch = 1 / len(rewards), [0, 1, 2], 0
+    actions: list[int] = []
     while len(actions) < len(rewards):
         if len(alive) == 1:
             actions += alive * (len(rewards) - len(actions))

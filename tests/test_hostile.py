@@ -18,11 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpbandits as dpb
+from dpbandits.engine import arguments
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.learner import offered_context
+from dpbandits.policies.testing import rehearse
 from dpbandits.recipes import Recipe
-from dpbandits.testing.driving import alike, arguments, state_bytes
+from dpbandits.testing.driving import alike, state_bytes
 from dpbandits.testing.examples import example_budget
 from dpbandits.worlds import DayAndNight, Environment, LogNormal
 
@@ -32,6 +34,7 @@ TIMES = int(os.environ.get("DPBANDITS_HOSTILE", "1"))
 
 def examples(count: int) -> settings:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    # No deadline: what is attempted may compile.
     return settings(max_examples=count * TIMES, deadline=None, suppress_health_check=checks)
 
 
@@ -123,7 +126,7 @@ OTHERS: list[Any] = [
     ),
     *(np.zeros(0), np.zeros(2), np.zeros((0, 2)), np.ones((2, 2)), np.ones((2, 3)), np.zeros((2, 2, 2))),
     *(np.array(0.5), np.array("1"), np.array([1, None]), np.array(["1", "2"]), np.array([[1j, 2]])),
-    *(np.array(["2024-01-01"], "M8[D]"), np.ma.masked, np.ma.array([[1.0, 2.0]], mask=[[0, 1]])),
+    *(np.array(["2024-01-01"], "M8[D]"), np.ma.masked, np.ma.array([[1.0, 2.0]], mask=[[False, True]])),
     *(np.array([[1e308, 1e308]]), np.array([1, 2], object), np.full((2, 2), 2**62), object(), Broken()),
     *(
         int,
@@ -133,10 +136,15 @@ OTHERS: list[Any] = [
         dpb.kernels.SquaredExponential(0.2),
         dpb.matroids.UniformMatroid(3, 1),
     ),
-    *(dpb.NonPrivate(), dpb.Trust.LOCAL, dpb.Ticket(0, "0-0"), dpb.Ticket(0, 7), dpb.arms.UniformArms),
+    *(dpb.NonPrivate(), dpb.Trust.LOCAL, dpb.Ticket(0, "0-0"), dpb.arms.UniformArms),
+    dpb.Ticket(0, 7),  # type: ignore[arg-type]
 ]
 number = st.sampled_from(NUMBERS) | st.integers() | st.floats()
 hostile = number | st.sampled_from(OTHERS) | st.lists(number, max_size=3) | st.text(max_size=3)
+
+
+def started(**options: Any) -> dpb.Learner:
+    return dpb.arms.UCB1().start(dpb.Arms(3), **options)
 
 
 @pytest.mark.parametrize(
@@ -173,14 +181,11 @@ hostile = number | st.sampled_from(OTHERS) | st.lists(number, max_size=3) | st.t
             lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=-1),
             "expected seed to be a whole number >= 0, got -1",
         ),
-        (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed="1"), "expected seed to be a whole number"),
-        (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=True), "expected seed to be a whole number"),
-        (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=1.0), "expected seed to be a whole number"),
+        (lambda: started(seed="1"), "expected seed to be a whole number"),
+        (lambda: started(seed=True), "expected seed to be a whole number"),
+        (lambda: started(seed=1.0), "expected seed to be a whole number"),
         (lambda: dpb.arms.UCB1().start(dpb.Arms(3), seed=10**1000), "at most 1,000 digits"),
-        (
-            lambda: dpb.arms.UCB1().start(dpb.Arms(3), compiled="no"),
-            "expected compiled to be one of True, False",
-        ),
+        (lambda: started(compiled="no"), "expected compiled to be one of True, False"),
         (
             lambda: dpb.LazyThompson(privacy=dpb.GaussianDP(1.0), block=4096).start(dpb.Arms(10**5)),
             "takes 409,600,000 numbers",
@@ -429,13 +434,14 @@ def _extreme(kind: Any) -> st.SearchStrategy[Any]:
         ),
         dpb.NonPrivate: st.just(dpb.NonPrivate()),
     }
-    return makers[kind]
+    made: st.SearchStrategy[Any] = makers[kind]
+    return made
 
 
 def play(policy: dpb.Policy, problem: dpb.Problem, rounds: int = 12) -> None:
     """Whatever starts can be played."""
     attempt(policy.guarantee, problem)
-    learner = attempt(policy.rehearse, problem, seed=1)
+    learner = attempt(rehearse, policy, problem, seed=1)
     if learner is None:
         return
     str(learner.guarantee)

@@ -61,7 +61,7 @@ def imed(x: float, n: int, t: int, best: float) -> float:
     return -n * kl(x, best) - math.log(n)
 
 
-def play(policy: Policy, rounds: int, seed: int = 0) -> tuple[list[int], list[float]]:
+def play(policy: dpb.TrustedPolicy, rounds: int, seed: int = 0) -> tuple[list[int], list[float]]:
     """Decisions and rewards of a learner with some rewards missing (½) and some in between."""
     learner, rng = policy.start(Arms(len(MEANS)), seed=seed), np.random.default_rng(seed)
     actions, rewards = [], []
@@ -128,7 +128,7 @@ def test_klucb_is_the_textbooks(loglog: float, index: Index) -> None:
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_without_noise_each_is_the_textbooks(
-    policy: Policy, index: Index, forgets: bool, ratio: float
+    policy: dpb.TrustedPolicy, index: Index, forgets: bool, ratio: float
 ) -> None:
     for seed in range(5):
         actions, rewards = play(policy, 1000, seed)

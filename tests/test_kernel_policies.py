@@ -20,7 +20,7 @@ from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
-from dpbandits.policies.kernel import capri, local_capri
+from dpbandits.policies.kernel import local_capri
 from dpbandits.policies.kernel.shared import posterior, projection
 from dpbandits.policies.kernel.shared.epochs import shares_of
 from dpbandits.policies.testing import short_form
@@ -46,7 +46,7 @@ def random_problem(seed: int) -> dpb.KernelContexts:
     )
 
 
-def released(state: Any, secret: Any, noise: Any = None) -> RecordingNoise:
+def released(state: Any, secret: Any) -> RecordingNoise:
     """The draws of the policy's own pause on a copy of its state."""
     noise = RecordingNoise(np.random.default_rng(1), Steer())
     type(state).pause(copy.deepcopy(state), copy.deepcopy(secret), noise)
@@ -437,13 +437,13 @@ def test_what_is_left_may_have_no_features_or_tiny_ones() -> None:
 
 def test_bad_options_are_refused_by_name() -> None:
     for kind, options in (
-        (dpb.kernels.Capri, {"confidence": "half"}),
-        (dpb.kernels.Capri, {"design": "guessed"}),
+        (dpb.kernels.Capri, {"calibration": "half"}),
+        (dpb.kernels.Capri, {"copies": "guessed"}),
         (dpb.kernels.Capri, {"width": 0.0}),
         (dpb.kernels.Capri, {"tau": -1.0}),
         (dpb.kernels.Capri, {"failure": 1.0}),
         (dpb.kernels.Capri, {"first_epoch": 0}),
-        (dpb.KernelThompson, {"growth": 1.0}),
+        (dpb.KernelThompson, {"growth": 0.0}),
         (dpb.KernelThompson, {"prior": 0.0}),
         (dpb.KernelThompson, {"spread": 0.0}),
         (dpb.KernelThompson, {"draws": 0}),

@@ -1,6 +1,7 @@
 """Kernels, kernel problems and worlds: formulas, features, and every bad input."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,12 +26,14 @@ KERNELS = [
 
 def dense(problem: dpb.KernelContexts) -> np.ndarray:
     """The kernel matrix from the definition, pair by pair, scaled as a problem does."""
-    pairs = np.array([[*c, *x] for c in problem.contexts for x in problem.actions])
-    split = len(problem.contexts[0])
+    contexts: Any = problem.contexts
+    actions: Any = problem.actions
+    pairs = np.array([[*c, *x] for c in contexts for x in actions])
+    split = len(contexts[0])
     matrix = np.array(
         [[problem.kernel.between(a[None], b[None], split)[0, 0] for b in pairs] for a in pairs]
     )
-    return matrix / max(1.0, matrix.diagonal().max())
+    return matrix / max(1.0, float(matrix.diagonal().max()))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -118,8 +121,9 @@ def test_weights_by_a_public_sampler() -> None:
         return generator.integers(0, 2, size=draws)
 
     problem = dpb.KernelContexts.sampled(dpb.kernels.LinearKernel(), GRID, GRID, sampler, max_reward=2.0)
-    assert sum(problem.weights) == pytest.approx(1.0) and problem.weights[2:] == (0.0, 0.0, 0.0)
-    assert problem.weights[0] == pytest.approx(0.5, abs=0.01)
+    weights: Any = problem.weights
+    assert sum(weights) == pytest.approx(1.0) and weights[2:] == (0.0, 0.0, 0.0)
+    assert weights[0] == pytest.approx(0.5, abs=0.01)
     assert problem == dpb.KernelContexts.sampled(
         dpb.kernels.LinearKernel(), GRID, GRID, sampler, max_reward=2.0
     )
@@ -130,7 +134,7 @@ def test_weights_by_a_public_sampler() -> None:
     ):
         with pytest.raises(InvalidInput, match=said):
             dpb.KernelContexts.sampled(dpb.kernels.LinearKernel(), GRID, GRID, wrong)
-    assert "not made of people" in " ".join(dpb.KernelContexts.__doc__.split())
+    assert "not made of people" in " ".join(str(dpb.KernelContexts.__doc__).split())
     assert "how often each context comes" in problem.public_facts()
 
 
@@ -151,8 +155,8 @@ def test_weights_by_a_public_sampler() -> None:
         ({"max_rank": 0}, "max_rank"),
     ],
 )
-def test_bad_problems_are_refused_in_one_sentence(change: dict[str, object], said: str) -> None:
-    good = {"kernel": dpb.kernels.LinearKernel(), "contexts": GRID, "actions": GRID}
+def test_bad_problems_are_refused_in_one_sentence(change: dict[str, Any], said: str) -> None:
+    good: dict[str, Any] = {"kernel": dpb.kernels.LinearKernel(), "contexts": GRID, "actions": GRID}
     with pytest.raises(InvalidInput, match=said):
         dpb.KernelContexts(**(good | change))
 
@@ -164,7 +168,7 @@ def test_bad_kernels_are_refused_in_one_sentence() -> None:
         (lambda: dpb.kernels.PolynomialKernel(0), "degree"),
         (lambda: dpb.kernels.PolynomialKernel(2, -1.0), "offset"),
         (lambda: dpb.kernels.LinearKernel(on="both"), "on"),
-        (lambda: dpb.kernels.LinearKernel() + 1, "expected a kernel"),
+        (lambda: dpb.kernels.LinearKernel() + 1, "expected a kernel"),  # type: ignore[operator]
         (
             lambda: dpb.KernelContexts(dpb.kernels.LinearKernel(), ((0.0,),), ((0.0,),)).features(),
             "is 0 or not finite",

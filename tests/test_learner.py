@@ -240,7 +240,8 @@ def test_nothing_is_decided_past_the_horizon_by_a_call_within_a_call() -> None:
 
 def test_another_thread_waits_for_a_call_to_end() -> None:
     it = dpb.arms.GaussianThompson().start(dpb.Arms(3), seed=1)
-    original, others = it._rounds._decide, []
+    original = it._rounds._decide
+    others: list[Any] = []  # a thread, and then its ticket
 
     def slow(*given: Any) -> Any:
         it._rounds._decide = original
@@ -261,7 +262,7 @@ def test_nothing_is_promised_where_a_policy_cannot_be_started() -> None:
         dpb.local.LocalUCB(privacy=dpb.PureDP(1.0)),
         dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6)),
     )
-    cases = [
+    cases: list[tuple[Any, Any, str]] = [
         (local, dpb.LinearContexts(2), "is for Arms"),
         (local, dpb.Arms(3, capacity=5), "arms that stay"),
         (
@@ -281,7 +282,7 @@ def test_nothing_is_promised_where_a_policy_cannot_be_started() -> None:
 @pytest.mark.parametrize(
     "features",
     [
-        np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[0, 0], [0, 1]]),
+        np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[False, False], [False, True]]),
         np.array([[1j, 0.0], [0.0, 1.0]]),
         np.array([["1", "0"], ["0", "1"]]),
         np.array([["2024-01-01", "2024-01-02"]], "M8[D]"),
@@ -336,10 +337,11 @@ def test_the_action_that_was_chosen_is_updated_whatever_type_is_given() -> None:
     [(np.uint8(4), 250, 64), (np.int8(4), np.int8(120), 32), (4, 1000, np.int64(10**15))],
 )
 def test_small_integers_do_not_overflow_in_a_guarantee(arms: Any, horizon: Any, prepulls: Any) -> None:
-    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(np.float32(1.0)), prepulls=prepulls)
+    one: Any = np.float32(1.0)
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(one), prepulls=prepulls)
     with pytest.raises(InvalidInput, match="leave no round"):
         policy.start(dpb.Arms(arms, horizon=horizon))
-    assert type(dpb.Arms(np.uint8(4)).arms) is int
+    assert type(dpb.Arms(np.uint8(4)).arms) is int  # type: ignore[arg-type]
 
 
 def test_what_is_spent_includes_the_open_round() -> None:

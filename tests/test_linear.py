@@ -63,7 +63,7 @@ def test_a_matrix_that_is_not_positive_has_no_factor() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 30), st.floats(0.0, 10.0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_shortcut_chooses_like_the_full_score(seed: int, dim: int, count: int, width: float) -> None:
     draw = np.random.default_rng(seed)
     features, mean, root = draw.normal(size=(count, dim)), draw.normal(size=dim), _symmetric(dim, seed)
@@ -96,7 +96,7 @@ def test_of_equal_bounds_each_is_as_likely(choose: Any) -> None:
     st.floats(allow_nan=True, allow_infinity=True),
     st.sampled_from([1.0, 0.3, 1e-200, 1e200, 7.0]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_whatever_comes_in_a_row_is_within_the_bounds_and_on_the_grid(
     features: list[float], reward: float, bound: float
 ) -> None:
@@ -417,7 +417,7 @@ def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, 
         lambda: dpb.LinearActions([[1.0, 0.0], [1.0]]),
         lambda: dpb.LinearActions([[1.0, 0.0], [math.nan, 1.0]]),
         lambda: dpb.LinearActions([[1.0, 0.0], [2.0, 0.0]]),
-        lambda: dpb.LinearActions(3),
+        lambda: dpb.LinearActions(3),  # type: ignore[arg-type]
         lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),
         lambda: dpb.linear.TreeLinUCB(privacy=MU, shifted=False),
         lambda: dpb.linear.BatchedLinUCB(privacy=MU, shift=1.0),
@@ -432,7 +432,8 @@ def test_wrong_arguments_are_refused_in_a_sentence(make: Any) -> None:
 
 
 def test_what_only_some_budgets_can_pay_for_is_refused_for_others() -> None:
-    for options in ({"noise": "wishart"}, {"calibration": "paper"}):
+    changes: tuple[dict[str, Any], ...] = ({"noise": "wishart"}, {"calibration": "paper"})
+    for options in changes:
         with pytest.raises(BudgetNotAccepted, match="ApproxDP"):
             dpb.linear.TreeLinUCB(privacy=MU, **options)
 

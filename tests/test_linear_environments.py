@@ -45,7 +45,8 @@ def rounds_of(environment: LinearEnvironment, rounds: int, seed: int = 1, action
 @each_world
 def test_what_is_shown_is_what_pays(environment: LinearEnvironment) -> None:
     """Means are ⟨x, θ*⟩ of one θ* a run, the best is the best, and nothing exceeds what is declared."""
-    problem, first = environment.problem(100), None
+    problem: Any = environment.problem(100)  # with actions where they are public
+    first = None
     for features, means, best, theta, reward in rounds_of(environment, 120):
         if features is None:
             features = problem.actions
@@ -238,7 +239,7 @@ def test_expectations_over_spheres() -> None:
         (lambda: dpb.worlds.SphereContexts(gap=-0.1), "gap"),
         (lambda: dpb.worlds.SphereContexts(gap=1.6), "gap"),
         (lambda: dpb.worlds.SphereContexts(64, gap=1.3), "gap"),
-        (lambda: dpb.worlds.SphereContexts(rewards="uniform"), "rewards"),
+        (lambda: dpb.worlds.SphereContexts(rewards="uniform"), "rewards"),  # type: ignore[arg-type]
         (lambda: dpb.worlds.FixedActions(seed=-1), "seed"),
         (lambda: dpb.worlds.LowRankContexts(4, rank=5), "dim"),
         (lambda: dpb.worlds.SwitchingContexts(switch=0), "switch"),

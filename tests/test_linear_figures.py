@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,9 @@ from dpbandits.simulation.replicate import thin_grid
 Final = Callable[[Simulation, str], float]
 
 
-def made_up(figure: Figure, final: Final, scale: Scale = Scale.quick, settled: float = 0.3) -> dict:
+def made_up(
+    figure: Figure, final: Final, scale: Scale = Scale.quick, settled: float = 0.3
+) -> dict[str, Trace]:
     """Traces whose regret grows to `final` until a part of the rounds; runs differ by a percent."""
     traces = {}
     for name, simulation in figure.simulations(scale).items():
@@ -43,17 +46,23 @@ def verdicts(figure: Figure, final: Final, settled: float = 0.3) -> list[bool]:
     return [claim.holds for claim in claims]
 
 
+def world_of(simulation: Simulation) -> dpb.worlds.SphereContexts:
+    world = simulation.environment
+    assert isinstance(world, dpb.worlds.SphereContexts)
+    return world
+
+
 def noisier(simulation: Simulation) -> float:
-    return 1.3 if simulation.environment.rewards == "gaussian" else 1.0
+    return 1.3 if world_of(simulation).rewards == "gaussian" else 1.0
 
 
 def test_the_dimension_claims_follow_the_curves() -> None:
     fig2, fig3 = figure_named("shariff-fig2"), figure_named("shariff-fig3")
-    assert verdicts(fig2, lambda s, _: noisier(s) * s.environment.dim**2) == [True, True]
-    assert verdicts(fig2, lambda s, _: s.environment.dim**2 / noisier(s)) == [True, False]
-    assert verdicts(fig2, lambda s, _: noisier(s) / s.environment.dim) == [False, True]
-    assert verdicts(fig3, lambda s, _: s.environment.dim**2) == [True]
-    assert verdicts(fig3, lambda s, _: s.environment.dim) == [False]
+    assert verdicts(fig2, lambda s, _: noisier(s) * world_of(s).dim ** 2) == [True, True]
+    assert verdicts(fig2, lambda s, _: world_of(s).dim ** 2 / noisier(s)) == [True, False]
+    assert verdicts(fig2, lambda s, _: noisier(s) / world_of(s).dim) == [False, True]
+    assert verdicts(fig3, lambda s, _: world_of(s).dim ** 2) == [True]
+    assert verdicts(fig3, lambda s, _: world_of(s).dim) == [False]
 
 
 def test_the_variants_claims_follow_the_curves() -> None:
@@ -61,16 +70,16 @@ def test_the_variants_claims_follow_the_curves() -> None:
     figure = figure_named("shariff-fig4")
     as_drawn = {"Gaussian": 3.0, "Wishart": 5.0, "NonPrivate": 0.01}
 
-    def drawn(simulation: Simulation, label: str, **other: float) -> float:
-        gap = simulation.environment.gap
-        values = {**as_drawn, "WishartUnshifted": 5.0 if gap else 8.0} | other
+    def drawn(simulation: Simulation, label: str, other: dict[str, float] | None = None) -> float:
+        gap = world_of(simulation).gap
+        values = {**as_drawn, "WishartUnshifted": 5.0 if gap else 8.0} | (other or {})
         return 1000.0 * values[label]
 
     assert verdicts(figure, drawn) == [True] * 6
     for index, change in enumerate(
         ({"Gaussian": 6.0}, {"Wishart": 9.0}, {"WishartUnshifted": 6.0}, {"NonPrivate": 1.0})
     ):
-        found = verdicts(figure, lambda s, label, change=change: drawn(s, label, **change))
+        found = verdicts(figure, partial(drawn, other=change))
         assert not found[index], change
     assert not verdicts(figure, drawn, settled=1.0)[4]
     assert not verdicts(figure, lambda s, x: 1e9)[5]
@@ -83,20 +92,20 @@ def test_the_shift_claims_follow_the_curves() -> None:
         return float(label.split()[1])
 
     def helpful(simulation: Simulation, label: str) -> float:
-        return 1000.0 + (0.0 if simulation.environment.gap else shift(label))
+        return 1000.0 + (0.0 if world_of(simulation).gap else shift(label))
 
     assert verdicts(figure, helpful) == [True] * 4
-    assert verdicts(figure, lambda s, x: 1000.0 + s.environment.gap * shift(x)) == [False] * 4
+    assert verdicts(figure, lambda s, x: 1000.0 + world_of(s).gap * shift(x)) == [False] * 4
 
 
 def test_paper_scale_is_the_papers() -> None:
     for simulation in figure_named("shariff-fig2").simulations(Scale.paper).values():
-        world = simulation.environment
+        world = world_of(simulation)
         assert simulation.rounds == 100_000 and world.gap == 0.1
         assert 4 <= world.dim <= 64 and world.actions == world.dim**2
     for name in ("shariff-fig4", "shariff-fig5"):
         for simulation in figure_named(name).simulations(Scale.paper).values():
-            world = simulation.environment
+            world = world_of(simulation)
             assert simulation.rounds == 50_000_000 and (world.dim, world.actions) == (5, 25)
             for policy in simulation.policies.values():
                 assert policy.privacy in (dpb.ApproxDP(1.0, 0.1), dpb.NonPrivate())
@@ -112,7 +121,8 @@ def test_two_figures_share_their_traces(tmp_path: Path) -> None:
             "_ROUNDS": {Scale.quick: rounds},
             "_RUNS": {Scale.quick: 2},
         }
-        return type("Small", (type(figure),), changed)()
+        made: Figure = type("Small", (type(figure),), changed)()
+        return made
 
     reproduce(small("shariff-fig2", 300), Scale.quick, tmp_path / "two", progress=False)
     kept = tmp_path / "two" / "signs-3.parquet"

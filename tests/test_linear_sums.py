@@ -39,11 +39,12 @@ class FixedNoise:
     """Standard draws given beforehand; remembers the locations."""
 
     def __init__(self, standard: np.ndarray) -> None:
-        self.standard, self.locations = iter(standard.ravel()), []
+        self.standard = iter(standard.ravel())
+        self.locations: list[float] = []
 
     def normal(self, loc: float, scale: float) -> float:
         self.locations.append(loc / scale)
-        return loc + scale * next(self.standard)
+        return loc + scale * float(next(self.standard))
 
 
 class ForcedNoise(FixedNoise):
@@ -153,7 +154,8 @@ def test_factorized_runs_compiled_to_the_same_bit() -> None:
     )
     run.py_func(*plain, np.random.default_rng(9), rows)
     run(*compiled, np.random.default_rng(9), rows)
-    for one, other in zip((*plain[0], *plain[1]), (*compiled[0], *compiled[1]), strict=True):
+    states: Any = ((*plain[0], *plain[1]), (*compiled[0], *compiled[1]))
+    for one, other in zip(*states, strict=True):
         assert np.array_equal(one, other)
 
 
@@ -403,7 +405,8 @@ def stream_cost(
                 open_row[:] = packed(*row)
             release(noise)
         locations.append(noise.locations)
-    return float(np.linalg.norm(np.subtract(*locations)))
+    one, other = (np.array(found) for found in locations)
+    return float(np.linalg.norm(one - other))
 
 
 @pytest.mark.parametrize("kind", WORST)

@@ -255,12 +255,10 @@ class TellsTheReward(FaultyLocal):
     """The reward itself goes along, in a place the server does not look at."""
 
     class state(local_ucb.Public):
-        def report(
-            self, context: None, action: int, reward: float, noise: Noise
-        ) -> tuple[int, float, float]:
+        def report(self, context: None, action: int, reward: float, noise: Noise) -> Any:
             return (*super().report(context, action, reward, noise), reward)
 
-        def receive(self, message: tuple[int, float, float]) -> None:
+        def receive(self, message: Any) -> None:
             super().receive(message[:2])
 
 
@@ -322,7 +320,7 @@ def test_with_the_same_messages_the_server_is_the_same_whoever_sent_them(
         forced = ForcedNoise(recorded.draws)
         for server, noise, reward in ((one, recorded, index % 2), (other, forced, 1 - index % 2)):
             person = policy.person(ARMS, server.broadcast(), seed=index)
-            person._noise = noise
+            person._noise = noise  # type: ignore[assignment]
             person.select()
             server.receive(person.report(float(reward)))
         assert recorded.draws[0].location != forced.draws[0].location
@@ -477,6 +475,7 @@ def test_nothing_happens_past_the_horizon() -> None:
 
 def test_order_of_calls_of_a_person() -> None:
     person = POLICY.person(ARMS, POLICY.start(ARMS).broadcast())
+    early: Callable[[], bytes]
     for early in (lambda: person.report(1.0), person.skip):
         with pytest.raises(RoundError, match=r"call select\(\) first"):
             early()
@@ -659,7 +658,8 @@ def test_the_confidence_bound_holds_as_often_as_it_says() -> None:
     f, n, rng = 3.0, 30, np.random.default_rng(0)
     for rewards in ("binary", "bounded"):
         public, _ = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0), rewards=rewards).begin(ARMS)
-        drawn = (rng.random((20_000, n)) < 0.5) - 0.5
+        drawn: Any = (rng.random((20_000, n)) < 0.5) - 0.5
+        answers: Any
         if rewards == "binary":
             answers = debiased(rng.binomial(1, heads(drawn, public.bias)), public.bias)
         else:

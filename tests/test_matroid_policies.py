@@ -69,7 +69,7 @@ def test_bases_are_played_and_loops_are_not(policy: dpb.Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", ALL, ids=name)
-def test_the_first_round_favours_no_item(policy: dpb.Policy) -> None:
+def test_the_first_round_favours_no_item(policy: dpb.TrustedPolicy) -> None:
     """Any 2 of 8 items: each in a quarter of 400 first rounds, within 5 standard errors (5·10⁻⁶)."""
     problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(8, 2))
     first = Counter(
@@ -122,6 +122,7 @@ class ByHand:
     def __init__(self, problem: dpb.MatroidBases, policy: dpb.FocusedMatroidUCB) -> None:
         self.problem = problem
         self.fed, self.first = policy.schedule(problem)
+        assert isinstance(policy.privacy, dpb.PureDP)
         self.scale = self.fed / policy.privacy.epsilon
         self.batches: dict[int, list[tuple[int, float]]] = {i: [] for i in range(problem.items)}
 
@@ -264,7 +265,9 @@ def test_the_command_line_knows_matroids() -> None:
         result = CliRunner().invoke(app, list(arguments))
         return result.exit_code, result.output + str(result.exception or "")
 
-    assert "focused-matroid-ucb" in run("recommend", "--items", "9", "--rank", "3")[1]
-    assert "one round's vector" in run("recommend", "--items", "9", "--privacy", "mu=1")[1]
+    assert "focused-matroid-ucb" in run("recommend", "--items", "9", "--rank", "3", "--no-simulation")[1]
+    assert (
+        "one round's vector"
+        in run("recommend", "--items", "9", "--privacy", "mu=1", "--no-simulation")[1]
+    )
     assert "needs its path" in run("compare", "--env", "movie-ratings")[1]
-    assert "seven vectors" in run("compare", "--env", "matroid-arms:items=3")[1]

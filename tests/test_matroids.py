@@ -160,10 +160,10 @@ def largest_weight(case: Case, weights: np.ndarray[Any, Any]) -> float:
     """Over all bases, in whole numbers, so exactly."""
     sets = [s for s in subsets(case.matroid.size) if case.independent(s)]
     rank = max(map(len, sets))
-    return max(sum(weights[i] for i in s) for s in sets if len(s) == rank)
+    return max(float(sum(weights[i] for i in s)) for s in sets if len(s) == rank)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(case=MATROIDS, data=st.data())
 def test_bases_have_the_largest_weight_of_all(case: Case, data: Any) -> None:
     matroid, size = case.matroid, case.matroid.size
@@ -187,7 +187,7 @@ def test_bases_have_the_largest_weight_of_all(case: Case, data: Any) -> None:
         assert sorted(greedy.basis) == np.flatnonzero(greedy.inside).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=MATROIDS)
 def test_a_matroid_and_its_problem_survive_json(case: Case) -> None:
     assert Recipe.from_json(case.matroid.to_json()) == case.matroid
@@ -420,7 +420,7 @@ class NeverIndependent(BadMatroid):
         (lambda: dpb.matroids.LinearMatroid(()), "at least one vector"),
         (lambda: dpb.matroids.LinearMatroid(((1, 2), (1,))), "one length"),
         (lambda: dpb.matroids.LinearMatroid(((1, math.nan),)), "finite numbers"),
-        (lambda: dpb.matroids.LinearMatroid((("a", 1),)), "finite numbers"),
+        (lambda: dpb.matroids.LinearMatroid((("a", 1),)), "finite numbers"),  # type: ignore[arg-type]
         (lambda: dpb.matroids.GraphicMatroid(((0, 1, 2),)), "pairs of vertices"),
         (lambda: dpb.matroids.GraphicMatroid(()), "at least one edge"),
         (lambda: dpb.matroids.PartitionMatroid((0, 2), (1, 1)), "a capacity for each"),
@@ -428,12 +428,12 @@ class NeverIndependent(BadMatroid):
         (lambda: dpb.matroids.LaminarMatroid(4, ((0, 1), (1, 2)), (1, 1)), "nested or disjoint"),
         (lambda: dpb.matroids.LaminarMatroid(2, ((0, 5),), (1,)), "items below 2"),
         (lambda: dpb.matroids.LaminarMatroid(2, ((0, 1),), ()), "1 capacities"),
-        (lambda: dpb.matroids.TransversalMatroid(((0.5,),)), "whole number >= 0"),
+        (lambda: dpb.matroids.TransversalMatroid(((0.5,),)), "whole number >= 0"),  # type: ignore[arg-type]
         (lambda: dpb.matroids.UniformMatroid(3, 2).restricted((0, 0)), "different items"),
         (lambda: dpb.matroids.UniformMatroid(3, 2).restricted((3,)), "an item below 3"),
         (lambda: dpb.matroids.UniformMatroid(3, 2).truncated(-1), "whole number >= 0"),
         (lambda: dpb.matroids.UniformMatroid(3, 2).best_basis([1, 2]), "3 finite weights"),
-        (lambda: dpb.MatroidBases(5), "a matroid such as"),
+        (lambda: dpb.MatroidBases(5), "a matroid such as"),  # type: ignore[arg-type]
         (
             lambda: dpb.worlds.MatroidArms(dpb.matroids.UniformMatroid(3, 2), (0.5, 0.5)),
             "each of the 3 items",
@@ -502,12 +502,13 @@ def test_parameters_that_are_no_fields_are_refused() -> None:
 
     class AtMost(dpb.matroids.Matroid):
         size = 4
+        most: int
 
         def __init__(self, most: int) -> None:
             object.__setattr__(self, "most", most)
 
         def independent(self, chosen: Any) -> bool:
-            return len(set(chosen)) <= self.most  # type: ignore[attr-defined]
+            return len(set(chosen)) <= self.most
 
     with pytest.raises(InvalidInput, match="frozen dataclass"):
         dpb.MatroidBases(AtMost(2))

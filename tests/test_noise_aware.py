@@ -125,4 +125,4 @@ def test_a_horizon_that_is_too_short_is_told() -> None:
     assert "little better than uniform play" in found.reason
     assert "uniform" not in dpb.recommend(dpb.Arms(5, horizon=10**6), dpb.PureDP(1.0)).reason
     with pytest.raises(dpb.errors.InvalidInput, match="no recommendation"):
-        dpb.recommend("arms", dpb.PureDP(1.0))  # type: ignore[arg-type]
+        dpb.recommend("arms", dpb.PureDP(1.0))  # type: ignore[call-overload]

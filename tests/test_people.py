@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpbandits as dpb
@@ -177,7 +177,8 @@ def test_group_privacy_and_its_inverse() -> None:
     assert grouped(NonPrivate(), 3) == NonPrivate() == reduced(NonPrivate(), 3)
     # Two steps: P(E) ≤ e^ε(e^ε P″(E) + δ) + δ.
     held = grouped(ApproxDP(1.0, 1e-6), 2)
-    assert held.epsilon == 2.0 and held.delta == pytest.approx(1e-6 * (1.0 + math.e), rel=1e-12)
+    assert isinstance(held, ApproxDP) and held.epsilon == 2.0
+    assert held.delta == pytest.approx(1e-6 * (1.0 + math.e), rel=1e-12)
     for budget in (RenyiDP(8.0, 1.0), ApproxDP(10.0, 0.1)):
         with pytest.raises(NotImplied):
             grouped(budget, 2)
@@ -290,7 +291,8 @@ def test_a_policy_from_outside_cannot_forget_people_who_return() -> None:
 
 def test_printed_noise_and_wishart_noise_refuse_people_who_return() -> None:
     problem = dpb.LinearContexts(3, horizon=100, rounds_per_person=2)
-    for options in ({"noise": "wishart"}, {"calibration": "paper"}):
+    changes: tuple[dict[str, Any], ...] = ({"noise": "wishart"}, {"calibration": "paper"})
+    for options in changes:
         policy = dpb.linear.TreeLinUCB(privacy=ApproxDP(1.0, 0.1), **options)
         once = with_people(problem, 1)
         assert policy.guarantee(once).rounds_per_person == 1
@@ -337,7 +339,7 @@ def promise(rounds: int | None, **fields: Any) -> Guarantee:
 
 def test_the_sentence_for_people_who_return() -> None:
     assert str(promise(4, returning=Returning.APART)) == (
-        "All decisions together are 1-GDP (so (4.887, 1e-06)-DP) under replacement of everything "
+        "All decisions together are 1-GDP, so (4.887, 1e-6)-DP, under replacement of everything "
         "learned from one person (the rewards of at most 4 rounds, in different batches), for any "
         "number of rounds, if `person` tells people apart and the seed stays secret; who takes part "
         "when is not protected."
@@ -418,8 +420,8 @@ class Exact:
         self.open: dict[int, tuple[int, set[Any]]] = {}
 
     def take(self, person: Any, batches: Any) -> bool:
-        current = {slot: self.open.get(slot, (None, set())) for slot, _ in batches}
-        members = [people for slot, number in batches for n, people in (current[slot],) if n == number]
+        current = [(number, *self.open.get(slot, (None, set()))) for slot, number in batches]
+        members = [people for number, opened, people in current if opened == number]
         if self.counts[person] >= self.rounds or any(person in people for people in members):
             return False
         self.note(person, batches)
@@ -444,7 +446,6 @@ def numbered(visits: Any) -> list[tuple[int, list[tuple[int, int]]]]:
 
 
 @given(visits=Visits, rounds=st.sampled_from([1, 2, 3, 4, 16, 300]))
-@settings(deadline=None)
 def test_a_few_people_are_counted_exactly(visits: Any, rounds: int) -> None:
     people, exact = People(rounds, expected=1000, key=KEY), Exact(rounds)
     for person, batches in numbered(visits):
@@ -454,7 +455,6 @@ def test_a_few_people_are_counted_exactly(visits: Any, rounds: int) -> None:
 
 
 @given(visits=Visits, rounds=st.sampled_from([1, 2, 4]), expected=st.sampled_from([1, 2, 5]))
-@settings(deadline=None)
 def test_a_crowd_is_never_counted_too_little(visits: Any, rounds: int, expected: int) -> None:
     """Far more people than it is made for: it refuses too many, and never one round too few."""
     people, exact = People(rounds, expected=expected, key=KEY), Exact(rounds)
@@ -631,7 +631,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 ARMS = short_form(dpb.NoiseAwareIMED(privacy=GaussianDP(1.0)))
-LINEAR = short_form(dpb.RandomizedLinUCB(privacy=ApproxDP(1.0, 1e-6)))
+LINEAR: Any = short_form(dpb.RandomizedLinUCB(privacy=ApproxDP(1.0, 1e-6)))
 INDEPENDENT = dataclasses.replace(LINEAR, blocks=None)
 
 

@@ -147,15 +147,16 @@ def test_the_record_is_equal_on_neighbouring_streams(policy: Policy) -> None:
         dpb.matroids.MatroidUCB,
     ],
 )
-def test_means_are_those_of_the_rounds_they_name(kind: type[Policy], places: int) -> None:
+def test_means_are_those_of_the_rounds_they_name(kind: type[dpb.TrustedPolicy], places: int) -> None:
     world = example_environment(kind.problem_kind)
     learner = kind(privacy=NonPrivate()).start(world.problem(400), seed=1, in_flight=places)
-    chance, rewards = np.random.default_rng(3), {}  # type: ignore[var-annotated]
+    chance = np.random.default_rng(3)
+    rewards: dict[int, list[float]] = {}
     for _ in range(400):
         ticket = learner.decide()
         items = np.atleast_1d(ticket.action)
         given = chance.random(items.size)
-        for item, reward in zip(items.tolist(), given, strict=True):
+        for item, reward in zip(items.tolist(), given.tolist(), strict=True):
             rewards.setdefault(item, []).append(reward)
         learner.update(ticket, given if np.ndim(ticket.action) else float(given[0]))
         record = learner.released()
@@ -165,6 +166,7 @@ def test_means_are_those_of_the_rounds_they_name(kind: type[Policy], places: int
                 expected = np.mean(rewards[item][:plays])
                 assert record.mean[item] == pytest.approx(expected, abs=1e-5), (item, plays)
     # In the end nearly all rounds are in, but for batches that are open and rounds in flight.
+    assert record is not None and record.plays is not None
     assert record.plays.sum() > 200 * items.size
 
 
@@ -416,9 +418,9 @@ def test_features_and_rewards_have_units() -> None:
 @pytest.mark.parametrize(
     "kind", [dpb.RandomizedLinUCB, dpb.linear.BatchedLinUCB, dpb.linear.BatchedLinThompson]
 )
-def test_a_public_decision_set_is_read_by_action(kind: type[Policy]) -> None:
+def test_a_public_decision_set_is_read_by_action(kind: type[dpb.TrustedPolicy]) -> None:
     problem = LinearActions(((2.0, 0.0), (0.0, 2.0), (1.0, 1.0)), max_norm=2.0, max_reward=0.5)
-    learner = kind(privacy=GaussianDP(20.0)).start(problem, seed=1, compiled=False)  # type: ignore[call-arg]
+    learner = kind(privacy=GaussianDP(20.0)).start(problem, seed=1, compiled=False)
     means = np.array([0.4, -0.4, 0.0])
     for _ in range(600):
         action = learner.select()
@@ -448,6 +450,7 @@ def test_actions_that_are_dropped_keep_their_last_estimate() -> None:
     record = learner.released()
     assert record is not None and record.active is not None
     assert not record.active.all() and np.isfinite(record.mean).all()
+    assert isinstance(world, dpb.worlds.KernelWorld)
     assert record.leading == tuple(int(best) for best in np.argmax(world.means(), axis=1))
     assert _share(record, world.means()) == 1.0
     wide = (record.high - record.low)[~record.active]

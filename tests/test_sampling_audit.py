@@ -122,10 +122,10 @@ def test_the_logistic_rule_finds_the_direction_that_tells_most() -> None:
 def test_nothing_is_shown_where_nothing_differs() -> None:
     # An event is chosen on other runs than it is counted on. The control counts on the same runs.
     rng, claim = np.random.default_rng(3), Claim("ε", 1.0)
-    first, second = rng.normal(size=(2, 200, 300)), rng.normal(size=(2, 200, 300))
-    _, event = best_event(*first, claim, 0.5)
-    assert event.shown(*second, claim, ERROR) == 0.0
-    assert event.shown(*first, claim, 0.5) > 0.0
+    one, other, later, again = rng.normal(size=(4, 200, 300))
+    _, event = best_event(one, other, claim, 0.5)
+    assert event.shown(later, again, claim, ERROR) == 0.0
+    assert event.shown(one, other, claim, 0.5) > 0.0
 
 
 def test_the_command_line_files_a_report(tmp_path: Path) -> None:

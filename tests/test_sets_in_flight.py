@@ -85,9 +85,9 @@ class Run:
             action = _copied(self.public.select(context, self.streams.explore))
             reward = _copied(world.pay(context, action, self.streams.chance))
             table = np.copy(self.public.table) if hasattr(self.public, "table") else None
-            kept = self.problem.kept(context, action)
-            self.flying.append(Closed(*kept, reward, table))
-            wait(self.public, kept[1], 1)
+            context, action = self.problem.kept(context, action)
+            self.flying.append(Closed(context, action, reward, table))
+            wait(self.public, action, 1)
             yield number
         self.close(len(self.plan))
 
@@ -363,7 +363,7 @@ def test_capri_knows_beforehand_how_its_rounds_will_have_been_decided(plan: str)
         length, active = int(public.length[0]), public.active.ravel()
         average = _average_shares(run, closed - length, closed)
         z = design(public.features.rows, np.where(active, average, 0.0), length)
-        maps = whitened(public.features.rows, z, public.widths.tau)[0]
+        maps = whitened(public.features.rows, z, public.confidence.tau)[0]
         np.testing.assert_allclose((public.maps * public.reach)[active], maps[active], atol=1e-12)
         compared += 1
         mixed += bool(average[~active].any())

@@ -10,6 +10,7 @@ import pytest
 import dpbandits as dpb
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import InvalidInput, SaveFileError
+from dpbandits.policies.testing import rehearse
 from dpbandits.simulation import replicate
 from dpbandits.simulation import run as run_module
 from dpbandits.simulation.replicate import thin_grid
@@ -67,7 +68,7 @@ def test_common_random_numbers_reduce_the_variance_of_a_difference() -> None:
 
 def test_the_curves_are_those_of_a_driven_learner(trace: dpb.Trace) -> None:
     seed = run_seed(3, 2)
-    learner = POLICIES["private"].rehearse(WORLD.problem(2000), seed=seed)
+    learner = rehearse(POLICIES["private"], WORLD.problem(2000), seed=seed)
     totals = drive(learner, WORLD, seed, 2000).totals
     np.testing.assert_array_equal(trace.curves["private"][2, -1], totals)
 
@@ -88,7 +89,10 @@ def test_without_a_seed_a_fresh_one_is_kept(trace: dpb.Trace) -> None:
 def test_summary_and_table(trace: dpb.Trace) -> None:
     table, summary = trace.table(), trace.summary()
     last = table.filter((pl.col("policy") == "private") & (pl.col("round") == 2000))["regret"]
-    row = summary.filter(pl.col("policy") == "private").to_dicts()[0]
+    row = next(row for row in summary if row["policy"] == "private")
+    assert summary.frame().to_dicts() == list(summary)
+    assert str(summary).splitlines()[0].split()[:3] == ["policy", "guarantee", "mean"]
+    assert len(str(summary).splitlines()) == 1 + len(POLICIES)
     assert last.len() == 4
     assert row["mean_regret"] == pytest.approx(float(last.mean()))  # type: ignore[arg-type]
     assert row["standard_error"] == pytest.approx(float(last.std()) / 2)  # type: ignore[arg-type]
@@ -138,8 +142,12 @@ def test_interrupted_and_resumed_equals_uninterrupted(
     assert path.exists()
 
     replayed = []
-    play = run_module.play
-    monkeypatch.setattr(replicate, "play", lambda *a, **k: replayed.append(a) or play(*a, **k))
+
+    def counted(*given: Any, **options: Any) -> Any:
+        replayed.append(given)
+        return run_module.play(*given, **options)
+
+    monkeypatch.setattr(replicate, "play", counted)
     resumed = simulate(checkpoint=path)
     assert same(resumed, trace)
     assert len(replayed) <= 8 - 3  # what was finished was not played again

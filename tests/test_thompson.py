@@ -50,7 +50,8 @@ def test_paper_calibration_gives_the_printed_constants_and_a_true_guarantee(
     mu: float, b: int, c: float
 ) -> None:
     policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(mu), prepulls=b, calibration="paper")
-    assert policy.scales(ARMS) == (b, pytest.approx(c, rel=2e-3))
+    prepulls, scale = policy.scales(ARMS)
+    assert prepulls == b and scale == pytest.approx(c, rel=2e-3)
     held = policy.guarantee(ARMS).budget
     assert isinstance(held, dpb.GaussianDP)
     # The printed lemma counts T draws where there are T − bN.
@@ -140,7 +141,7 @@ def _spent_by_hand(actions: list[int], arms: int, b: int, c: float) -> float:
     return math.sqrt(worst)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), b=st.integers(0, 4), rounds=st.integers(15, 60))
 def test_the_odometer_equals_its_definition_and_stays_within_the_guarantee(
     seed: int, b: int, rounds: int

@@ -116,7 +116,7 @@ def test_tree_ucb_by_hand_with_noise() -> None:
     noise: Any = Fixed()
     for arm, reward in ((0, 1.0), (1, 0.0)):
         public.release(secret, noise)
-        assert public.select(None, None) == arm  # type: ignore[arg-type]
+        assert public.select(None, None) == arm
         public.observe(secret, None, arm, reward)
     public.release(secret, noise)
     gamma = math.log(9) ** 2 * math.log(2 * 9 * math.log(9) / 0.1)
@@ -127,23 +127,23 @@ def test_tree_ucb_by_hand_with_noise() -> None:
 
 
 @pytest.mark.parametrize("horizon", [34, 35, 36, 1026, 1027, 1028, 1029])
-@pytest.mark.parametrize("split", ["tight", "paper"])
-def test_the_noise_of_a_node(horizon: int, split: str) -> None:
-    problem, parts = dpb.Arms(3, horizon=horizon), 3 if split == "paper" else 1
+@pytest.mark.parametrize("calibration", ["exact", "paper"])
+def test_the_noise_of_a_node(horizon: int, calibration: str) -> None:
+    problem, parts = dpb.Arms(3, horizon=horizon), 3 if calibration == "paper" else 1
     levels = math.floor(math.log2(horizon - 3)) + 1
-    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(0.5), calibration=split)
+    policy = dpb.arms.TreeUCB(privacy=dpb.PureDP(0.5), calibration=calibration)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
-    assert (kind, scale) == ("laplace", pytest.approx(parts * levels / 0.5))
-    policy = dpb.arms.TreeUCB(privacy=dpb.GaussianDP(0.5), calibration=split)
+    assert kind == "laplace" and scale == pytest.approx(parts * levels / 0.5)
+    policy = dpb.arms.TreeUCB(privacy=dpb.GaussianDP(0.5), calibration=calibration)
     ((kind, scale),) = scales_drawn(policy, problem, 20)
-    assert (kind, scale) == ("normal", pytest.approx(math.sqrt(parts * levels) / 0.5))
+    assert kind == "normal" and scale == pytest.approx(math.sqrt(parts * levels) / 0.5)
 
 
 def test_the_printed_constants() -> None:
-    paper = {"privacy": dpb.PureDP(1.0), "split": "paper"}
+    paper: dict[str, Any] = {"privacy": dpb.PureDP(1.0), "calibration": "paper"}
     # algorithms.md: Γ = 6,500 at k = 5, T = 10⁴, ε = 1, γ = 0.1; m = 15,945 and Γ = 879,000 at T = 10⁵.
-    assert dpb.arms.TreeUCB(**paper).bonus(dpb.Arms(5, horizon=10_000)) == pytest.approx(6508, abs=1)  # type: ignore[arg-type]
-    thompson = dpb.arms.TreeThompson(**paper)  # type: ignore[arg-type]
+    assert dpb.arms.TreeUCB(**paper).bonus(dpb.Arms(5, horizon=10_000)) == pytest.approx(6508, abs=1)
+    thompson = dpb.arms.TreeThompson(**paper)
     assert thompson.gap_batch(FIVE) == math.ceil(192 * 5 * math.log2(100_000)) == 15946
     assert thompson.pulls_unit(FIVE) == pytest.approx(879_000, rel=1e-3)
     assert thompson.plays_uniform_below(FIVE) == 5 * (15946 + math.ceil(4 * thompson.pulls_unit(FIVE)))
@@ -195,9 +195,10 @@ def test_the_phases_of_tree_thompson() -> None:
     problem = dpb.Arms(3, horizon=2000)
     public, secret = policy.begin(problem)
     noise, explore = NoNoise(), np.random.default_rng(0)
-    means, actions, gaps = (0.95, 0.55, 0.0), [], [1.0]
+    means, gaps = (0.95, 0.55, 0.0), [1.0]
+    actions: list[int] = []
     for _ in range(2000):
-        public.release(secret, noise)  # type: ignore[arg-type]
+        public.release(secret, noise)
         if public.gap[0] != gaps[-1]:
             gaps.append(float(public.gap[0]))
             if public.clock[0] == tree_thompson.GAP:
@@ -257,8 +258,8 @@ def test_hybrid_thompson_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
     noise = NoNoise()
     for t in range(1, 403):
-        public.release(secret, noise)  # type: ignore[arg-type]
-        action = public.select(None, None)  # type: ignore[arg-type]
+        public.release(secret, noise)
+        action = public.select(None, None)
         assert action == (t - 1 if t <= 2 else 1)
         public.observe(secret, None, action, 0.25)
     # Trees of 1, 2, 4 leaves: a root of 1/ε; then roots of 2/ε, inner nodes of 2r/ε.

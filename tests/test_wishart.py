@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2, ks_2samp, kstest
 
-from dpbandits import ApproxDP, Arms, GaussianDP, Guarantee, Policy, PureDP, Trust, Unit
+from dpbandits import ApproxDP, Arms, GaussianDP, Guarantee, PureDP, Trust, TrustedPolicy, Unit
 from dpbandits.audit import replay
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost
@@ -232,7 +232,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WishartTree(Policy):
+class WishartTree(TrustedPolicy):
     """A tree of Gram matrices of (½, reward − ½), over `short` levels too few.
 
     **Definition.** The arm by the sign of a noisy sum.
@@ -252,7 +252,7 @@ class WishartTree(Policy):
     narrow: float = 1.0
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
-        assert problem.horizon is not None
+        assert problem.horizon is not None and isinstance(self.privacy, ApproxDP)
         # The last round's own row is never released.
         levels = (problem.horizon - 1).bit_length()
         dof = wishart_dof(1, levels - self.short, self.privacy)

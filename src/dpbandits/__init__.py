@@ -7,7 +7,7 @@ of a policy.
 """
 
 from dpbandits import arms, audit, errors, kernels, linear, local, matroids, privacy, testing, worlds
-from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, load
+from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
 from dpbandits.policies.kernel import KernelThompson, KernelUCB
 from dpbandits.policies.linear import LinUCB, RandomizedLinUCB
@@ -59,6 +59,7 @@ __all__ = [
     "Tickets",
     "Trace",
     "Trust",
+    "TrustedPolicy",
     "Unit",
     "ZeroConcentratedDP",
     "__version__",

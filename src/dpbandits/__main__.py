@@ -1,6 +1,6 @@
 """``python -m dpbandits`` is the command line."""
 
-from dpbandits.cli.main import main
+from dpbandits_command import main
 
 if __name__ == "__main__":
     main()

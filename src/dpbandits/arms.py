@@ -1,49 +1,8 @@
 """Bandits with a fixed number of arms: the problem and all its policies."""
 
-from dpbandits.policies.arms import (
-    KLUCB,
-    UCB1,
-    AdaptiveKLUCB,
-    AdaptiveUCB,
-    BetaThompson,
-    GaussianThompson,
-    HybridThompson,
-    LazyBetaThompson,
-    LazyThompson,
-    LazyUCB,
-    ModifiedThompson,
-    NoiseAwareIMED,
-    PrivateIMED,
-    PrivateKLUCB,
-    SuccessiveElimination,
-    ThompsonUCB,
-    TreeThompson,
-    TreeUCB,
-    UniformArms,
-)
-from dpbandits.problems import (
-    Arms,
-)
+from dpbandits.policies import arms as _policies
+from dpbandits.policies.arms import *
+from dpbandits.problems import Arms
 
-__all__ = [
-    "KLUCB",
-    "UCB1",
-    "AdaptiveKLUCB",
-    "AdaptiveUCB",
-    "Arms",
-    "BetaThompson",
-    "GaussianThompson",
-    "HybridThompson",
-    "LazyBetaThompson",
-    "LazyThompson",
-    "LazyUCB",
-    "ModifiedThompson",
-    "NoiseAwareIMED",
-    "PrivateIMED",
-    "PrivateKLUCB",
-    "SuccessiveElimination",
-    "ThompsonUCB",
-    "TreeThompson",
-    "TreeUCB",
-    "UniformArms",
-]
+__all__ = ["Arms"]
+__all__ += _policies.__all__

@@ -88,7 +88,7 @@ def sequence(what: str, values: Any) -> list[Any]:
 
 
 def room(what: str, count: int) -> None:
-    """An array of so many numbers fits into memory."""
+    """Refuse an array of more numbers than fit into memory."""
     if count > MOST_NUMBERS:
         raise InvalidInput(
             f"{what} takes {count:,} numbers, more than {MOST_NUMBERS:,}: make it smaller"
@@ -103,7 +103,7 @@ def seed(value: object) -> None:
 
 
 def reward(value: object) -> float:
-    """One number, also as a boolean or an array without axes; NaN and what is no number are refused."""
+    """One number, also as a boolean or an array without axes; NaN and all else are refused."""
     if type(value) is not float:
         if value is None:
             value = math.nan
@@ -208,5 +208,7 @@ def known(kind: str, name: str, names: Iterable[str]) -> str:
     if name in options:
         return name
     near = difflib.get_close_matches(name, options, n=1, cutoff=0.6)
+    near = near or difflib.get_close_matches(name.lower(), options, n=1, cutoff=0.6)
+    near = near or [option for option in options if name and name in option]
     hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(options)}"
     raise UnknownName(f"no {kind} is called {name!r}; {hint}")

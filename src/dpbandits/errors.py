@@ -13,7 +13,8 @@ DPBanditsError
 │   ├── NotComparable       two guarantees about different things
 │   └── HorizonReached      the guarantee ends here, so decisions end here
 ├── SaveFileError           a saved learner or trace that cannot be read safely
-├── ConformanceError        `testing.check_policy` found a broken promise
+├── MissingExtra            a package that comes with an extra is not installed; says which
+├── ConformanceError        `testing.check_policy` or `check_environment` found a broken promise
 └── AuditError              an audit could not run, or its control was not caught
 ```
 
@@ -89,8 +90,16 @@ class SaveFileError(DPBanditsError):
     """A save file that is missing, damaged, newer than this version or already continued."""
 
 
+class MissingExtra(DPBanditsError, ImportError):
+    """A package that comes with an extra of this one is not installed."""
+
+    def __init__(self, *, extra: str, package: str) -> None:
+        self.extra, self.package = extra, package
+        super().__init__(f"this needs {package}: pip install 'dpbandits[{extra}]'")
+
+
 class ConformanceError(DPBanditsError, AssertionError):
-    """A policy breaks a promise that every policy makes."""
+    """A policy or a world breaks a promise that all of its kind make."""
 
 
 class AuditError(DPBanditsError, AssertionError):

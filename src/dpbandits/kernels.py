@@ -1,11 +1,7 @@
 """Bandits whose rewards are smooth: kernels, the problem and all its policies."""
 
-from dpbandits.policies.kernel import (
-    Capri,
-    KernelThompson,
-    KernelUCB,
-    UniformKernelActions,
-)
+from dpbandits.policies import kernel as _policies
+from dpbandits.policies.kernel import *
 from dpbandits.problems import (
     Kernel,
     KernelContexts,
@@ -18,16 +14,13 @@ from dpbandits.problems import (
 )
 
 __all__ = [
-    "Capri",
     "Kernel",
     "KernelContexts",
     "KernelProduct",
     "KernelSum",
-    "KernelThompson",
-    "KernelUCB",
     "LinearKernel",
     "Matern",
     "PolynomialKernel",
     "SquaredExponential",
-    "UniformKernelActions",
 ]
+__all__ += _policies.__all__

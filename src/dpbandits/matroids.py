@@ -1,15 +1,7 @@
 """Bandits that choose sets: matroids, the problem and all its policies."""
 
-from dpbandits.policies.matroid import (
-    CombinatorialTreeUCB,
-    FocusedMatroidUCB,
-    MatroidKLUCB,
-    MatroidThompson,
-    MatroidUCB,
-    PrivateMatroidThompson,
-    PrivateMatroidUCB,
-    UniformBases,
-)
+from dpbandits.policies import matroid as _policies
+from dpbandits.policies.matroid import *
 from dpbandits.problems import (
     GraphicMatroid,
     LaminarMatroid,
@@ -24,22 +16,15 @@ from dpbandits.problems import (
 )
 
 __all__ = [
-    "CombinatorialTreeUCB",
-    "FocusedMatroidUCB",
     "GraphicMatroid",
     "LaminarMatroid",
     "LinearMatroid",
     "Matroid",
     "MatroidBases",
-    "MatroidKLUCB",
-    "MatroidThompson",
-    "MatroidUCB",
     "PartitionMatroid",
-    "PrivateMatroidThompson",
-    "PrivateMatroidUCB",
     "RestrictedMatroid",
     "TransversalMatroid",
     "TruncatedMatroid",
-    "UniformBases",
     "UniformMatroid",
 ]
+__all__ += _policies.__all__

@@ -1,10 +1,12 @@
 """Which policy to use, and why, in one sentence; the rules are what the leaderboards support."""
 
 from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar, overload
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.policies import Policy
+from dpbandits.expectation import Expectation, expect
+from dpbandits.policies import LocalPolicy, Policy, TrustedPolicy
 from dpbandits.policies.arms import BetaThompson, LocalUCB, NoiseAwareIMED
 from dpbandits.policies.kernel import (
     Capri,
@@ -27,16 +29,54 @@ from dpbandits.problems import (
     Problem,
 )
 
+Started = TypeVar("Started", bound=Policy, covariant=True)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Recommendation:
+class Recommendation(Generic[Started]):
     """A policy, ready to start, and the reason for it."""
 
-    policy: Policy
+    policy: Started
     reason: str
 
     def __str__(self) -> str:
         return f"{type(self.policy).__name__}: {self.reason}"
+
+    def expect(self, problem: Problem, *, progress: bool = False) -> Expectation:
+        """What to expect of it on this problem: a quick simulation of a standard instance of its size.
+
+        >>> found = recommend(Arms(5, horizon=10_000), PureDP(1.0))
+        >>> print(found.expect(Arms(5, horizon=10_000)))
+        Simulated on 5 Bernoulli arms of means 0.75 to 0.25, 10,000 rounds: regret ...
+        """
+        return expect(self.policy, problem, progress=progress)
+
+
+# By `trust` a type checker knows whether the policy starts as a learner or as a server.
+@overload
+def recommend(
+    problem: Problem,
+    privacy: Budget,
+    *,
+    trust: Literal[Trust.CENTRAL, Trust.JOINT] | None = None,
+    kind: type[Policy] | None = None,
+) -> Recommendation[TrustedPolicy]: ...
+
+
+@overload
+def recommend(
+    problem: Problem,
+    privacy: Budget,
+    *,
+    trust: Literal[Trust.LOCAL],
+    kind: type[Policy] | None = None,
+) -> Recommendation[LocalPolicy]: ...
+
+
+@overload
+def recommend(
+    problem: Problem, privacy: Budget, *, trust: Trust | None, kind: type[Policy] | None = None
+) -> Recommendation[Policy]: ...
 
 
 def recommend(
@@ -45,7 +85,7 @@ def recommend(
     *,
     trust: Trust | None = None,
     kind: type[Policy] | None = None,
-) -> Recommendation:
+) -> Recommendation[Policy]:
     """The policy to use on this problem at this budget.
 
     `trust` is LOCAL where nobody may hold raw data. With a `kind`, the settings to use it with.
@@ -69,7 +109,7 @@ def recommend(
     raise InvalidInput(f"there is no recommendation for {checks.shown(problem)} yet")
 
 
-def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
+def _for_arms(problem: Arms, privacy: Budget) -> Recommendation[Policy]:
     if isinstance(privacy, NonPrivate):
         reason = "without privacy nothing here does better on rewards in [0, 1], and it needs no tuning."
         return Recommendation(policy=BetaThompson(), reason=reason)
@@ -87,7 +127,7 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation:
     return Recommendation(policy=policy, reason=reason)
 
 
-def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendation:
+def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendation[Policy]:
     if isinstance(problem, Arms):
         reason = "people randomise their own answers, at the best order of regret there can be."
         return Recommendation(policy=LocalUCB(privacy=privacy), reason=reason)
@@ -98,7 +138,7 @@ def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendatio
     return Recommendation(policy=LocalLinUCB(privacy=privacy), reason=reason)
 
 
-def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
+def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation[Policy]:
     if isinstance(privacy, NonPrivate):
         if isinstance(problem, LinearContexts):
             reason = (
@@ -139,7 +179,7 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation:
     return Recommendation(policy=policy, reason=reason)
 
 
-def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation:
+def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation[Policy]:
     policy = FocusedMatroidUCB(privacy=privacy)
     equal = "without privacy" if isinstance(privacy, NonPrivate) else "at equal privacy"
     reason = (
@@ -158,14 +198,14 @@ def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation:
 
 def _for_kernels(
     problem: KernelContexts, privacy: Budget, local: bool, kind: type[Policy] | None
-) -> Recommendation:
+) -> Recommendation[Policy]:
     eliminating = LocalCapri if local else Capri
     sampling = LocalKernelThompson if local else KernelThompson
     if kind not in (None, eliminating, sampling):
         raise InvalidInput(
             f"there is no recommendation for {checks.shown(kind)} on {type(problem).__name__} yet"
         )
-    if isinstance(privacy, NonPrivate) and kind is None:
+    if isinstance(privacy, NonPrivate) and kind is None and not local:
         reason = "without privacy it is the standard, and about as good as anything here."
         return Recommendation(policy=KernelUCB(), reason=reason)
     if kind is eliminating:

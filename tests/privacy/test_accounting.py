@@ -108,7 +108,7 @@ def test_many_small_costs_neither_drift_nor_vanish(kind: Callable[[float], Budge
 
 
 @given(st.sampled_from(LIMITS), spread, st.lists(st.floats(0.01, 0.6), min_size=1, max_size=8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_filter_refuses_without_changing_and_what_remains_can_be_spent(
     kind: Callable[[float], Budget], size: float, shares: list[float]
 ) -> None:
@@ -196,7 +196,8 @@ def at_once(spend: Callable[[], object], threads: int = 16) -> None:
 @pytest.mark.usefixtures("hasty_threads")
 def test_threads_at_once_get_no_more_than_the_limit() -> None:
     for _ in range(30):
-        guard, through = Filter(PureDP(1.0)), []
+        guard = Filter(PureDP(1.0))
+        through: list[bool] = []
         at_once(lambda g=guard, t=through: t.append(lets_through(g, PureDP(0.5))))  # type: ignore[misc]
         assert sum(through) == 2 and guard.spent == PureDP(1.0)
 
@@ -213,7 +214,7 @@ def test_a_signal_handler_cannot_spend_between_the_look_and_the_act(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guard = Filter(GaussianDP(1.0))
-    refused = []
+    refused: list[bool] = []
 
     def interrupted(parts: Any) -> Budget:
         if not refused:

@@ -71,7 +71,7 @@ def test_pure_golden_value() -> None:
 
 @given(held, deltas | nearly_one)
 @example(ApproxDP(20.876799446380275, 0.06950956652512463), 0.9999996370824544)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_epsilon_is_on_the_safe_side_and_least(budget: Budget, delta: float) -> None:
     epsilon = budget.epsilon_at(delta)
     if isinstance(budget, ApproxDP) and delta < budget.delta:
@@ -83,7 +83,7 @@ def test_epsilon_is_on_the_safe_side_and_least(budget: Budget, delta: float) -> 
 
 
 @given(held, st.floats(-16.0, -1.0))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_epsilon_is_safe_just_below_delta_at_zero(budget: Budget, s: float) -> None:
     delta = budget.delta_at(0.0) * (1.0 - 10.0**s)
     epsilon = budget.epsilon_at(delta)
@@ -91,7 +91,7 @@ def test_epsilon_is_safe_just_below_delta_at_zero(budget: Budget, s: float) -> N
 
 
 @given(held, spread, st.floats(1e-6, 3.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_delta_falls_with_epsilon(budget: Budget, epsilon: float, step: float) -> None:
     at_zero, here = budget.delta_at(0.0), budget.delta_at(epsilon)
     assert 0.0 <= budget.delta_at(epsilon * (1.0 + step)) <= here * (1.0 + 1e-9)
@@ -115,7 +115,7 @@ def test_approximate_curve_is_that_of_its_worst_mechanism(epsilon: float, delta:
 
 
 @given(st.builds(ApproxDP, spread | st.just(0.0), deltas))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_gaussian_that_suffices_implies_what_was_wanted(wanted: ApproxDP) -> None:
     enough = wanted.to_gaussian()
     assert enough.delta_at(wanted.epsilon) <= wanted.delta
@@ -123,7 +123,7 @@ def test_gaussian_that_suffices_implies_what_was_wanted(wanted: ApproxDP) -> Non
 
 
 @given(held)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_calibrated_to_it_is_exactly_it(wanted: Budget) -> None:
     assert wanted.within(wanted) is wanted
     if isinstance(wanted, PureDP):
@@ -135,7 +135,7 @@ def test_calibrated_to_it_is_exactly_it(wanted: Budget) -> None:
 
 
 @given(spread, st.floats(1.001, 1e6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_printed_follows_from_what_is_held(size: float, order: float) -> None:
     """Rounded to the private side: ε, δ, μ, ρ and γ up, the order α down."""
     held = RenyiDP(order, size)

@@ -55,7 +55,7 @@ def test_gaussian_scale_agrees_with_dp_accounting(epsilon: float, delta: float) 
 
 
 @given(st.floats(1e-3, 1e3), gaussian_kinds)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_gaussian_release_costs_what_was_asked(sensitivity: float, budget: Budget) -> None:
     scale = gaussian_scale(sensitivity, budget)
     assert gaussian_release(sensitivity, scale).within(budget) == budget
@@ -66,7 +66,7 @@ def test_a_gaussian_release_costs_what_was_asked(sensitivity: float, budget: Bud
 
 
 @given(st.floats(1e-3, 1e3), spread)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_laplace_release_costs_what_was_asked(sensitivity: float, size: float) -> None:
     pure = laplace_release(sensitivity, laplace_scale(sensitivity, PureDP(size)))
     assert pure.within(PureDP(size)) == PureDP(size)

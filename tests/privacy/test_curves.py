@@ -92,7 +92,7 @@ def test_gaussian_delta_agrees_with_dp_accounting(mu: float, a: float) -> None:
 
 
 @given(spread, spread, st.floats(1e-9, 3.0))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_gaussian_delta_is_monotone(epsilon: float, mu: float, step: float) -> None:
     here = curves.gaussian_log_delta(epsilon, mu)
     slack = 1e-13 * (1.0 + abs(here)) * (1.0 + mu)
@@ -101,7 +101,7 @@ def test_gaussian_delta_is_monotone(epsilon: float, mu: float, step: float) -> N
 
 
 @given(deltas, spread, st.floats(1e-9, 3.0))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_solved_values_are_monotone(delta: float, size: float, step: float) -> None:
     log_delta, smaller, larger = (
         math.log(delta),
@@ -142,7 +142,7 @@ def test_nothing_overflows_far_outside() -> None:
 
 # They drop the bound at orders below 1.01, and from α = 10³ their exponent loses the ninth digit.
 @given(st.floats(-1.9, 3.0), spread, spread, deltas)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_renyi_conversion_agrees_with_dp_accounting(
     s: float, divergence: float, epsilon: float, delta: float
 ) -> None:

@@ -34,7 +34,7 @@ FULL = Guarantee(
 
 def test_the_sentence_carries_every_condition() -> None:
     assert str(FULL) == (
-        "The decisions for everyone else together are 1-GDP (so (4.887, 1e-06)-DP) under "
+        "The decisions for everyone else together are 1-GDP, so (4.887, 1e-6)-DP, under "
         "replacement of one person's context and reward, up to round 50,000, if each person takes "
         "part in one round and the seed stays secret; public by declaration: the number of rounds, "
         "who takes part; claimed, not proved."
@@ -49,7 +49,7 @@ def test_the_sentence_carries_every_condition() -> None:
 @pytest.mark.parametrize("trust", Trust)
 def test_unit_and_trust_are_in_the_sentence(unit: Unit, trust: Trust) -> None:
     text = str(Guarantee(budget=ApproxDP(1.0, 1e-6), unit=unit, trust=trust))
-    assert f"replacement of {unit.value}," in text and "(1, 1e-06)-DP" in text
+    assert f"replacement of {unit.value}," in text and "(1, 1e-6)-DP" in text
     assert text.lower().startswith(trust.value)
 
 

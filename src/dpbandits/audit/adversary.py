@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
-from scipy import special
 
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP
 
@@ -62,7 +62,7 @@ class Claim(NamedTuple):
         high = _beta(1.0 - error / 2.0, np.asarray(one) + 1, runs - np.asarray(one))
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.unit == "μ":
-                found = special.ndtri(low) - special.ndtri(high)
+                found = scipy.special.ndtri(low) - scipy.special.ndtri(high)
             else:
                 found = np.log(np.maximum(low - self.delta, 0.0)) - np.log(high)
         return np.asarray(np.maximum(np.nan_to_num(found, nan=0.0, neginf=0.0), 0.0))
@@ -71,7 +71,7 @@ class Claim(NamedTuple):
 def _beta(level: float, a: Any, b: Any) -> Array:
     """A quantile of a beta law, 0 and 1 where a or b is 0."""
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    inside = special.betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
+    inside = scipy.special.betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
     return np.asarray(np.where(a == 0, 0.0, np.where(b == 0, 1.0, inside)))
 
 
@@ -201,7 +201,7 @@ def logistic(one: Array, other: Array, *, steps: int = 12, ridge: float = 1e-3) 
     labels = np.repeat([0.0, 1.0], [len(one), len(other)])
     rule = np.zeros(inputs.shape[1])
     for _ in range(steps):
-        chance = special.expit(inputs @ rule)
+        chance = scipy.special.expit(inputs @ rule)
         slope = inputs.T @ (labels - chance) - ridge * len(seen) * rule
         curve = (inputs * (chance * (1.0 - chance))[:, None]).T @ inputs
         curve += ridge * len(seen) * np.eye(rule.size)

@@ -73,7 +73,7 @@ class FeedsTheRated(BrokenFocus):
 
 
 class CountsRatings(BrokenFocus):
-    """An item that she did not rate is left out of its batch, which ends after so many ratings."""
+    """An item that she did not rate is left out of its batch, which ends after a number of ratings."""
 
     abstract = True
 

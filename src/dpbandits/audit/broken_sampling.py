@@ -55,7 +55,7 @@ class FewSeeds(OddStreams):
     abstract = True
 
     def streams(self, seed: np.random.SeedSequence) -> Streams:
-        """Of three random bits."""
+        """Seeded by three random bits."""
         return Streams.of(int(seed.generate_state(1)[0]) % 8)
 
 

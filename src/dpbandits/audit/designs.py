@@ -1,8 +1,8 @@
-"""Pairs of scripts that are made to be told apart, for each kind of problem.
+"""Pairs of scripts that are easy to tell apart, for each kind of problem.
 
 One person comes first and is replaced by her opposite; all others are alike. What the others pay decides
 where the released sums lie against each other, so which choices depend on hers most: a few such levels
-are tried. Scripts are short, and batches are (`small`); they go on past a declared horizon where the
+are tried. Scripts are short, and batches are (`small`); they run past a declared horizon where the
 guarantee does.
 """
 
@@ -40,7 +40,7 @@ def designs_for(policy: Policy) -> Iterator[Design]:
 def _sizes(
     policy: Policy, problem: Problem, short: Any, long: Any = ()
 ) -> Iterator[tuple[Policy, Any, int]]:
-    """Recipes, problems and lengths of scripts; none goes on past the end of its guarantee."""
+    """Recipes, problems and lengths of scripts; none runs past the end of its guarantee."""
     for recipe, lengths in ((short_form(policy), short), (policy, long)):
         for horizon, rounds in lengths:
             declared = replace(problem, horizon=horizon)

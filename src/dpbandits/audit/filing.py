@@ -24,14 +24,14 @@ half the error rate. In the joint and local models the replaced person's own cho
 **What it means.** A bound above the claim refutes it, wrongly with at most the error rate. A bound below
 it is no proof of privacy; the share of the claim shown says how sharp the test was.
 
-**Forms.** `simulated`: the compiled loop, on generators that go on from run to run and floating-point
+**Forms.** `simulated`: the compiled loop, on generators that continue from run to run and floating-point
 noise; hundreds of thousands of runs. `plain`, `compiled`, `reloaded` (saved and loaded halfway), `local`
 (people and a server): learners, each on generators of its own; fewer runs. Exact noise is replayed, and
 its samplers are tested by themselves.
 
 **What cannot be seen.** Streams that were not tried, events rarer than about one in a tenth of the runs'
 number, the last bits of numbers, timing, logs and save files; and, in simulated runs, how generators are
-seeded: those go on from run to run. The exact cost of every release is what `dpbandits audit` without
+seeded: those continue from run to run. The exact cost of every release is what `dpbandits audit` without
 sampling finds.
 """
 

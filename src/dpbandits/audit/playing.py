@@ -1,7 +1,7 @@
 """Many short runs of a policy on a script, in every form in which policies are run.
 
 - `simulated`: the compiled loop of `simulate`, round by round, on states that are set back to the first
-  one between runs. A hundred thousand runs a second, on generators that go on from run to run.
+  one between runs. A hundred thousand runs a second, on generators that continue from run to run.
 - `plain` and `compiled`: learners as `start` makes them, each on generators of its own.
 - `reloaded`: plain learners that are saved halfway, and loaded.
 - `local`: people and a server who share nothing but bytes.
@@ -67,7 +67,7 @@ def player(design: Design, which: int, form: str, resume: Resume | None = None) 
 
 
 def save_and_load(learner: Learner) -> Learner:
-    """The learner that goes on from a save file."""
+    """The learner resumed from a save file."""
     with tempfile.TemporaryDirectory() as folder:
         return load(learner.save(Path(folder) / "learner.dpb"))
 

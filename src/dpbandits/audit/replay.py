@@ -142,7 +142,7 @@ def replay(
     """Replay a policy on neighbours of streams of extreme people, or until one costs too much.
 
     `rounds` is the length of the streams; where the guarantee ends at a horizon, that is, so that the
-    whole budget is spent. Where it claims not to, streams go on past a declared horizon. A thorough
+    whole budget is spent. Where it claims not to, streams run past a declared horizon. A thorough
     replay tries every position, several streams, and steers each of the first numbers drawn in a round;
     otherwise 20 positions of one mixed stream are tried, which suits long streams. `floor` is the least
     share of the budget that some neighbour must reach for the replay to have tested anything.

@@ -75,7 +75,7 @@ class Sampled:
 
     @property
     def share(self) -> float:
-        """Of the claim."""
+        """What was shown, as a share of the claim."""
         return self.bound / self.claim.size
 
     @property
@@ -124,7 +124,8 @@ def sample(
     """Audit a policy by `runs` runs of one form, half of them of each stream.
 
     A policy that pauses for plain Python is played a twentieth as often.
-    `advance` is told of runs as they are played. Designs are chosen on simulated runs of other seeds.
+    `advance` is called with the number of runs as they are played. Designs are chosen on simulated runs
+    of other seeds.
     """
     checks.known("form", form, FORMS)
     checks.integer(least=100, runs=runs)

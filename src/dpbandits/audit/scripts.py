@@ -21,7 +21,7 @@ Settled = tuple[float, float, float]
 
 
 class Script(NamedTuple):
-    """What is told and written down in every kind of script."""
+    """What every kind of script is given and records."""
 
     round: Integers  # (1,) the one now played
     rewards: Array  # (rounds, actions)

@@ -38,7 +38,7 @@ class WatchedRounds(Rounds):
 
     @classmethod
     def of(cls, policy: Policy, problem: Problem, **options: Any) -> "WatchedRounds":
-        """A policy's first state; people are told apart where that is declared."""
+        """A policy's first state; people are distinguished where that is declared."""
         if problem.rounds_per_person is not None:
             options["people"] = People(problem.rounds_per_person, expected=1000, key=bytes(32))
         return cls(policy, problem, *policy.begin(problem), **options)

@@ -5,14 +5,25 @@ from pathlib import Path
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dpbandits.cli.output import JSON, check_writable, console, print_json, print_rows, stoppable
+from dpbandits.cli.command import given
+from dpbandits.cli.output import (
+    JSON,
+    check_writable,
+    compiling,
+    console,
+    print_json,
+    print_rows,
+    stoppable,
+    writing,
+)
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy, whole
-from dpbandits.errors import AuditError
+from dpbandits.errors import AuditError, InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import PureDP
 
 
 def audit(
+    ctx: typer.Context,
     name: str = typer.Argument(help="A policy, as for `compare`; with --sampling also `all`."),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
     rounds: int = typer.Option(
@@ -43,6 +54,7 @@ def audit(
     μ of what is executed. Ends with status 1 if that is above the claim.
     """
     check_writable(report=(report, {".md"}), store=(store, {".json"}))
+    _refuse_ignored(ctx, name, sampling)
     if sampling:
         from dpbandits.cli.sampling import audit_by_sampling, private_policies  # slow to import
 
@@ -53,6 +65,17 @@ def audit(
         kept = _audit_by_replay(name, policy(name, budget(privacy)), rounds, controls, as_json, report)
     if not kept:
         raise typer.Exit(1)
+
+
+def _refuse_ignored(ctx: typer.Context, name: str, sampling: bool) -> None:
+    """Each way of auditing has options of its own."""
+    if name == "all" and not sampling:
+        raise InvalidInput("`audit all` goes with --sampling; by replay, audit one policy at a time")
+    if name == "all" and given(ctx, "privacy"):
+        raise InvalidInput("`audit all` audits each policy at every kind of budget; leave out --privacy")
+    replaying, drawing = ("rounds", "controls"), ("runs", "form", "error", "seed", "store")
+    for option in given(ctx, *(replaying if sampling else drawing)):
+        raise InvalidInput(f"{option} goes {'without' if sampling else 'with'} --sampling")
 
 
 def _audit_by_replay(
@@ -71,6 +94,7 @@ def _audit_by_replay(
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with (
         stoppable(""),
+        compiling(name),
         Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress,
     ):
         task = progress.add_task(name, total=len(checks) + len(wrong))
@@ -84,7 +108,8 @@ def _audit_by_replay(
             progress.advance(task)
     kept = all(one.passed for one in found) and all(one.caught for one in caught)
     if page is not None:
-        page.write_text(replay_report(name, subject, guarantee, found, caught))
+        with writing("report", page):
+            page.write_text(replay_report(name, subject, guarantee, found, caught))
     if as_json:
         print_json(
             {

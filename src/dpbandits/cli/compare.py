@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import typer
 
 from dpbandits import checks
+from dpbandits.cli.command import given
 from dpbandits.cli.output import (
     JSON,
     PICTURES,
@@ -18,8 +20,10 @@ from dpbandits.cli.output import (
     print_json,
     print_rows,
     stoppable,
+    writing,
 )
-from dpbandits.cli.parsing import FIVE_ARMS, PRIVACY_HELP, budget, environment, policy, whole
+from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy, whole
+from dpbandits.cli.worlds import check_fits, environment
 from dpbandits.engine.cache import cache_home
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
@@ -36,11 +40,13 @@ from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.run import problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import describe
+from dpbandits.wording import ROUNDING, counted, number
 from dpbandits.worlds import Environment, LogNormal, MovieRatings
 from dpbandits.worlds.movielens import LICENCE
 
 
 def compare(
+    ctx: typer.Context,
     policies: list[str] = typer.Argument(
         None,
         help="Names from `dpbandits list`, options after a colon: modified-thompson:prepulls=2000. "
@@ -48,24 +54,22 @@ def compare(
     ),
     privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
     env: str = typer.Option(
-        "bernoulli",
-        help="bernoulli, exponential, or another world with options after a colon: "
+        "bernoulli-arms",
+        help="A world, options after a colon: 'bernoulli-arms:means=.9 .5', "
         "sphere-contexts:dim=5,gap=0, matroid-arms, movie-ratings:path=ml-100k, "
-        "kernel-world:kernel=matern.",
+        "kernel-world:kernel=matern. All of them: `dpbandits list`.",
     ),
-    means: str = typer.Option(FIVE_ARMS, help="Means of the Bernoulli arms."),
-    rates: str = typer.Option(".1,1,2,5,10", help="Rates of the truncated exponential arms."),
     rounds: str = typer.Option("1e5", help="Rounds of each run."),
-    runs: int = typer.Option(20, help="Independent runs of each policy."),
+    runs: str = typer.Option("20", help="Independent runs of each policy."),
     seed: int = typer.Option(0, help="The same seed gives the same table."),
     in_flight: int = typer.Option(
-        1, help="Rounds open at once: rewards may come after so many others were decided for."
+        1, help="Rounds open at once: how many others may be decided for before a reward comes."
     ),
     delay: float = typer.Option(
         None, help="Median delay of rewards, in decisions; those later than --in-flight are lost."
     ),
     rounds_per_person: int = typer.Option(
-        None, help="People return: from so many rounds of one person is learned at most."
+        None, help="People return: at most this many rounds of one person are learned from."
     ),
     threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
     twins: bool = typer.Option(True, help="Add each policy's non-private twin."),
@@ -76,13 +80,15 @@ def compare(
 ) -> None:
     """Play private policies and their non-private twins on one problem, to see what privacy costs.
 
-    An interrupted comparison keeps its finished runs; the same command goes on from there.
+    An interrupted comparison keeps its finished runs; the same command resumes there.
     """
-    world, wanted = environment(env, means, rates), budget(privacy)
+    world, wanted = environment(env), budget(privacy)
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen = _chosen(policies or [], wanted, world, twins)
-    length = whole(rounds, "rounds")
-    checks.integer(least=1, rounds=length, runs=runs)
+    if given(ctx, "privacy") and all(one.takes_no_budget() for one in chosen.values()):
+        raise InvalidInput(f"none of these policies takes a budget; leave out --privacy {privacy}")
+    length, repeats = whole(rounds, "rounds"), whole(runs, "runs")
+    checks.integer(least=1, rounds=length, runs=repeats)
     if delay is not None and in_flight == 1:
         raise InvalidInput("with one round in flight no reward can be late; say --in-flight too")
     delays = None if delay is None else LogNormal(delay)
@@ -93,18 +99,18 @@ def compare(
     if isinstance(world, MovieRatings) and not as_json:
         console().print(f"{world.films().edition}. {LICENCE}", style="dim")
     timed: dict[str, Any] = {"timing": timing, "rounds_per_person": rounds_per_person}
-    checkpoint = _checkpoint(describe(chosen, world, length, runs, seed, **timed))
+    checkpoint = _checkpoint(describe(chosen, world, length, repeats, seed, **timed))
     if checkpoint.exists() and not as_json:
-        console().print("going on from where this comparison was stopped", style="dim")
+        console().print("resuming where this comparison was stopped", style="dim")
     with stoppable("finished runs are kept"):
         trace = simulate(
             chosen,
             world,
             length,
-            runs,
+            repeats,
             seed,
             threads=threads,
-            progress=not as_json,
+            progress=True,
             checkpoint=checkpoint,
             in_flight=in_flight,
             delays=delays,
@@ -114,8 +120,8 @@ def compare(
     if as_json:
         print_json({"rows": rows, "guarantees": trace.header["guarantees"], "seed": seed})
     else:
-        title = f"Regret after {length:,} rounds, {runs} run{'s'[: runs != 1]}, {wanted}"
-        print_rows(rows, title + _unusual(trace.header))
+        title = f"Regret after {counted(length, 'round')}, {counted(repeats, 'run')}, {wanted}"
+        print_rows([_shown(row) for row in rows], title + _unusual(trace.header))
         for labels, sentence in sentences.items():
             console().print(f"[bold]{labels}[/]: {sentence}")
     for path in _write(trace, rows, sentences, report, plot, save):
@@ -127,9 +133,9 @@ def _unusual(header: dict[str, Any]) -> str:
     """How rounds follow each other, where not one by one."""
     said = ""
     if "in_flight" in header:
-        said += f", {header['in_flight']:,} rounds in flight"
+        said += f", {counted(header['in_flight'], 'round')} in flight"
     if "delays" in header:
-        said += f", rewards after {header['delays']['median']:g} decisions (median)"
+        said += f", rewards after {number(header['delays']['median'])} decisions (median)"
     if "rounds_per_person" in header:
         said += f", at most {header['rounds_per_person']} of one person"
     return said
@@ -162,11 +168,17 @@ def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -
         raise InvalidInput(f"no policy for {kind.__name__} accepts {wanted}; see `dpbandits list`")
     found: dict[str, Policy] = {}
     for name in names:
-        found[name] = policy(name, wanted)
-    for one in list(found.values()):
+        one = policy(name, wanted)
+        check_fits(one, world)
+        label = f"{one.name()}{name[name.index(':') :] if ':' in name else ''}"
+        if one in found.values():
+            raise InvalidInput(f"{label} was given twice")
+        found[label] = one
+    for label, one in list(found.items()):
         twin = one.twin() if twins and not isinstance(one.privacy, NonPrivate) else None
         if twin is not None and twin not in found.values():
-            found[f"{twin.name()} (twin)"] = twin
+            short = f"{twin.name()} (twin)"
+            found[f"{label} (twin)" if short in found else short] = twin
     return found
 
 
@@ -177,13 +189,16 @@ def _checkpoint(header: dict[str, Any]) -> Path:
 
 
 def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
-    """The summary, with each private policy's regret as a multiple of its twin's."""
+    """The summary, with each private policy's regret as a multiple of its twin's, where it has any."""
     rows = trace.rows()
     regret = {row["policy"]: row["mean_regret"] for row in rows}
     labels: dict[Policy | None, str] = {policy: label for label, policy in chosen.items()}
     for row in rows:
+        if math.isnan(row["standard_error"]):  # of a single run
+            row["standard_error"] = None
         twin = chosen[row["policy"]].twin()
-        row["times_twin"] = row["mean_regret"] / regret[labels[twin]] if twin in labels else None
+        of_twin = regret[labels[twin]] if twin in labels else 0.0
+        row["times_twin"] = row["mean_regret"] / of_twin if of_twin > ROUNDING else None
     return rows
 
 
@@ -195,10 +210,23 @@ def _sentences(trace: Trace) -> dict[str, str]:
     return {", ".join(named): sentence for sentence, named in labels.items()}
 
 
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """What fits into 80 columns: how long it took is in the report and in the JSON."""
+    return {
+        "policy": row["policy"],
+        "guarantee": row["guarantee"],
+        "regret": row["mean_regret"],
+        "±": row["standard_error"],
+        "worst run": row["worst_run"],
+        "× twin": row["times_twin"],
+    }
+
+
 def _takeaway(row: dict[str, Any]) -> str:
+    error = "" if row["standard_error"] is None else f" ± {row['standard_error']:,.0f}"
     return (
-        f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f} ± "
-        f"{row['standard_error']:,.0f}, {row['times_twin']:.3g} times the regret of its twin."
+        f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f}{error}, "
+        f"{number(row['times_twin'])} times the regret of its twin."
     )
 
 
@@ -213,7 +241,8 @@ def _write(
     written = []
     if report is not None:
         header = trace.header
-        lead = f"Regret over {header['rounds']:,} rounds, {header['runs']} runs, seed {header['seed']}"
+        played = f"{counted(header['rounds'], 'round')}, {counted(header['runs'], 'run')}"
+        lead = f"Regret over {played}, seed {header['seed']}"
         lead += _unusual(header) + "."
         page = Page("What does privacy cost?", lead)
         page.text(*(_takeaway(row) for row in rows if row["times_twin"]))
@@ -236,10 +265,13 @@ def _write(
             f"dpbandits {header['version']}, numpy {header['numpy']}, numba {header['numba']}, "
             f"seed {header['seed']}; `compare --save` keeps every curve with its recipes."
         )
-        written.append(page.write(report))
+        with writing("report", report):
+            written.append(page.write(report))
     if plot is not None:
-        trace.plot(plot)
+        with writing("plot", plot):
+            trace.plot(plot)
         written.append(plot)
     if save is not None:
-        written.append(trace.save(save))
+        with writing("save", save):
+            written.append(trace.save(save))
     return written

@@ -1,15 +1,29 @@
 """`dpbandits list`."""
 
+from types import ModuleType
 from typing import Any
 
+import typer
+
 from dpbandits.cli.output import JSON, console, print_json, print_rows
-from dpbandits.policies import LocalPolicy, Policy, policy_kinds
+from dpbandits.cli.parsing import named
+from dpbandits.cli.worlds import worlds_of
+from dpbandits.policies import LocalPolicy, Policy, arms, kernel, linear, matroid, policy_kinds
 from dpbandits.privacy.budgets import NonPrivate
 from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems import Arms, KernelContexts, LinearProblem, MatroidBases
+
+_SYMBOLS = ("ε", "(ε, δ)", "μ", "ρ", "(α, γ)")
+GROUPS: dict[str, tuple[ModuleType, Any]] = {
+    "arms": (arms, Arms),
+    "linear": (linear, LinearProblem),
+    "matroids": (matroid, MatroidBases),
+    "kernels": (kernel, KernelContexts),
+}
 
 
 def row(name: str, kind: type[Policy]) -> dict[str, Any]:
-    """What `list` tells about one policy."""
+    """What is told about one policy."""
     return {
         "policy": name,
         "problem": kind.problem_kind.__name__,
@@ -29,11 +43,29 @@ def _status(kind: type[Policy]) -> str:
     return kind.status
 
 
-def list_policies(as_json: bool = JSON) -> None:
-    """Every policy: its problem, the privacy it accepts, its paper."""
-    rows = [row(name, kind) for name, kind in policy_kinds().items()]
+def list_policies(
+    problem: str = typer.Option(None, help=f"Only those for one problem: {', '.join(GROUPS)}."),
+    as_json: bool = JSON,
+) -> None:
+    """Every policy by its problem: the privacy it accepts, whom it trusts, how sure its guarantee is."""
+    wanted = GROUPS if problem is None else [named("problem", problem, GROUPS)]
+    kinds = {
+        group: [kind for kind in policy_kinds().values() if kind.__name__ in GROUPS[group][0].__all__]
+        for group in wanted
+    }
     if as_json:
-        print_json(rows)
+        print_json([row(kind.name(), kind) for group in kinds.values() for kind in group])
         return
-    print_rows([one | {"privacy": " · ".join(one["privacy"])} for one in rows])
-    console().print("Details: dpbandits show NAME", style="dim")
+    for group, members in kinds.items():
+        print_rows([_shown(row(kind.name(), kind)) for kind in members], group.capitalize())
+        worlds = ", ".join(worlds_of(GROUPS[group][1]))
+        console().print(f"Worlds for `compare --env`: {worlds}\n", style="dim")
+    told = "privacy: the budgets it accepts. horizon: whether it must know the number of rounds."
+    console().print(f"{told}\nOptions and paper: dpbandits show NAME", style="dim")
+
+
+def _shown(told: dict[str, Any]) -> dict[str, Any]:
+    """What fits into 80 columns; the paper is on the policy's page."""
+    budgets = (symbol.replace(" ", "") for symbol in _SYMBOLS if symbol in told["privacy"])
+    columns = {key: told[key] for key in ("policy", "trust", "horizon", "guarantee")}
+    return columns | {"privacy": " ".join(budgets) or "none"}

@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import os
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,41 +12,85 @@ from typing import Any
 import typer
 from rich.console import Console
 
+import dpbandits
+from dpbandits.engine.compiler import noticing
 from dpbandits.errors import InvalidInput
+from dpbandits.extras import check_installed
 from dpbandits.reports.tables import Row, terminal_table
 
 JSON = typer.Option(False, "--json", help="Print JSON for machines instead.")
-
-
 PICTURES = {".svg", ".png", ".pdf"}
+_EXTRAS = {".parquet": ("tables",), **dict.fromkeys(PICTURES | {".html"}, ("plot",))}
+_WIDE = 180  # keeps tables whole where nobody said how wide the page is
 
 
 def check_writable(**outputs: tuple[Path | None, set[str]]) -> None:
-    """Refuse an output that could not be written, before any work is done for it."""
+    """Refuse a file that could not be written, before any work is done for it."""
     for name, (path, suffixes) in outputs.items():
         if path is None:
             continue
         if path.suffix not in suffixes:
             expected = " or ".join(sorted(suffixes))
             raise InvalidInput(f"expected --{name} to end in {expected}, got {path}")
-        if not path.parent.is_dir() or path.is_dir():
-            raise InvalidInput(f"cannot write --{name} {path}: no such folder, or a folder itself")
+        if path.is_dir():
+            raise InvalidInput(f"cannot write --{name} {path}: it is a folder")
+        if not path.parent.is_dir():
+            raise InvalidInput(f"cannot write --{name} {path}: there is no folder {path.parent}")
+        check_installed(*_EXTRAS.get(path.suffix, ()))
+        with writing(name, path):
+            existed = path.exists()
+            path.open("ab").close()  # the only sure way to know; what is there stays as it is
+            if not existed:
+                path.unlink()
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Refuse a folder that could not be made or written into, before any work is done for it."""
+    nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise InvalidInput(f"cannot write --{name} {path}: {nearest} is not a folder")
+    with writing(name, path):
+        tempfile.TemporaryFile(dir=nearest).close()
 
 
 @contextlib.contextmanager
-def stoppable(kept: str) -> Iterator[None]:
+def writing(name: str, path: Path) -> Iterator[None]:
+    """A refusal of the operating system, such as a full disk, as a sentence about this option."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidInput(f"cannot write --{name} {path}: {reason}") from None
+
+
+@contextlib.contextmanager
+def stoppable(kept: str = "") -> Iterator[None]:
     """Ctrl-C ends the command with a sentence about what is kept, not with a traceback."""
     try:
         yield
     except KeyboardInterrupt:
-        Console(stderr=True).print(f"stopped{kept and f'; {kept}, the same command goes on from there'}")
+        Console(stderr=True).print(f"stopped{kept and f'; {kept}, and the same command resumes there'}")
         raise typer.Exit(130) from None
 
 
+def compiling(name: str) -> contextlib.AbstractContextManager[None]:
+    """Say once, on the standard error, when anything is compiled for a policy."""
+    said: list[str] = []
+
+    def say() -> None:
+        if not said:
+            print(f"compiling {name} …", file=sys.stderr, flush=True)
+        said.append(name)
+
+    return noticing(say)
+
+
 def console() -> Console:
-    """Standard output; wide enough to keep tables whole when it is not a terminal."""
+    """Standard output; as wide as COLUMNS says, or wide enough for tables where it is not a terminal."""
     screen = Console(highlight=False)
-    return screen if screen.is_terminal else Console(highlight=False, width=180)
+    if screen.is_terminal or os.environ.get("COLUMNS"):
+        return screen
+    return Console(highlight=False, width=_WIDE)
 
 
 def print_json(value: Any) -> None:
@@ -54,3 +101,11 @@ def print_json(value: Any) -> None:
 def print_rows(rows: Sequence[Row], title: str | None = None) -> None:
     """Rows as a table."""
     console().print(terminal_table(rows, title))
+
+
+def spelled(kind: type) -> str:
+    """A public class as users write it: `dpb.Arms`, `dpb.local.LocalUCB`."""
+    for place in ("local", "arms", "linear", "matroids", "kernels", "worlds"):
+        if kind.__name__ not in dpbandits.__all__ and kind.__name__ in getattr(dpbandits, place).__all__:
+            return f"dpb.{place}.{kind.__name__}"
+    return f"dpb.{kind.__name__}"

@@ -1,12 +1,18 @@
 """What users type, as the library's own objects."""
 
+import collections.abc
 import dataclasses
-from typing import Any, get_type_hints
+import enum
+import re
+import types
+import typing
+import unicodedata
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
-from dpbandits import checks, worlds
+from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.experiments.chandak.setting import TABLE_2
-from dpbandits.policies import Policy, policy_named
+from dpbandits.policies import Policy, policy_kinds
 from dpbandits.privacy.budgets import (
     ApproxDP,
     Budget,
@@ -16,13 +22,8 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.worlds import (
-    BernoulliArms,
-    Environment,
-    KernelWorld,
-    MatroidArms,
-    TruncatedExponentialArms,
-)
+from dpbandits.problems import Kernel
+from dpbandits.worlds import KernelWorld
 
 PRIVACY_HELP = "eps=1 · eps=1,delta=1e-6 · mu=1 · rho=0.5 · order=8,divergence=4 · none"
 _BUDGETS: dict[tuple[str, ...], type[Budget]] = {
@@ -32,8 +33,17 @@ _BUDGETS: dict[tuple[str, ...], type[Budget]] = {
     ("rho",): ZeroConcentratedDP,
     ("order", "divergence"): RenyiDP,
 }
-ENVIRONMENTS = ("bernoulli", "exponential", "squared-exponential", "matern")
-FIVE_ARMS = ".75,.625,.5,.375,.25"
+_LETTERS = {
+    "epsilon": "eps",
+    "ε": "eps",
+    "δ": "delta",
+    "μ": "mu",
+    "ρ": "rho",
+    "alpha": "order",
+    "α": "order",
+    "gamma": "divergence",
+    "γ": "divergence",
+}
 
 
 def number(text: str, name: str) -> float:
@@ -52,59 +62,44 @@ def whole(text: str, name: str) -> int:
     return int(value)
 
 
-def numbers(text: str, name: str) -> tuple[float, ...]:
-    """Numbers with commas between."""
-    return tuple(number(part, name) for part in text.split(",") if part.strip())
-
-
 def budget(text: str) -> Budget:
-    """``eps=1,delta=1e-6`` and its like."""
-    if text.strip() == "none":
+    """``eps=1,delta=1e-6`` and its like; Greek letters, blanks and any order are understood."""
+    words = re.split(r"[\s,=:]+", unicodedata.normalize("NFKC", text).strip(" \t,()").lower())
+    if words == ["none"]:
         return NonPrivate()
-    pairs = [part.partition("=") for part in text.split(",")]
-    keys = tuple(key.strip() for key, _, _ in pairs)
-    if keys not in _BUDGETS or not all(sign for _, sign, _ in pairs):
-        raise InvalidInput(f"cannot read the privacy {text!r}; write one of: {PRIVACY_HELP}")
-    return _BUDGETS[keys](*(number(value, key) for key, _, value in pairs))
+    if all(_is_number(word) for word in words):
+        _refuse_bare_numbers(text, words)
+    keys = [_LETTERS.get(word, word) for word in words[::2]]
+    values = dict(zip(keys, words[1::2], strict=False))
+    for names, kind in _BUDGETS.items():
+        if len(words) == 2 * len(names) and set(values) == set(names):
+            return kind(*(number(values[name], name) for name in names))
+    raise InvalidInput(f"cannot read the privacy {text!r}; write one of: {PRIVACY_HELP}")
 
 
-def environment_kinds() -> dict[str, type[Environment]]:
-    """Every world by its command-line name; the two of arms have short ones."""
-    kinds = (getattr(worlds, name) for name in worlds.__all__)
-    playable = (kind for kind in kinds if issubclass(kind, Environment) and not kind.abstract)
-    found = {kind.name(): kind for kind in playable}
-    short = {"bernoulli": BernoulliArms, "exponential": TruncatedExponentialArms}
-    return short | {name: kind for name, kind in found.items() if kind not in short.values()}
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
-def environment(text: str, means: str, rates: str) -> Environment:
-    """``bernoulli``, or another world with its options: ``sphere-contexts:dim=5,gap=0``."""
-    name, _, rest = text.partition(":")
-    kinds = environment_kinds()
-    kind = kinds[checks.known("environment", name, kinds)]
-    if kind is TruncatedExponentialArms and means != FIVE_ARMS:
-        raise InvalidInput("exponential arms have --rates, not --means")
-    if kind is not BernoulliArms and means != FIVE_ARMS:
-        raise InvalidInput(f"only bernoulli arms have --means, {name} has none")
-    if kind is BernoulliArms:
-        return BernoulliArms(numbers(means, "means"))
-    if kind is TruncatedExponentialArms:
-        return TruncatedExponentialArms(numbers(rates, "rates"))
-    if kind is MatroidArms:
-        if rest:
-            raise InvalidInput("matroid-arms are seven vectors here; others are made in Python")
-        return TABLE_2
-    if kind is KernelWorld:
-        key, _, value = rest.partition("=")
-        if rest and key != "kernel":
-            raise InvalidInput(f"write {name}:kernel=matern; other worlds of kernels are made in Python")
-        return KernelWorld.standard(value or "squared-exponential")
-    options = _options(name, kind, rest)
-    for field in dataclasses.fields(kind):
-        given = field.name in options or field.default is not dataclasses.MISSING
-        if not given and field.default_factory is dataclasses.MISSING:
-            raise InvalidInput(f"{name} needs its {field.name}: write {name}:{field.name}=…")
-    return kind(**options)
+def _refuse_bare_numbers(text: str, numbers: list[str]) -> NoReturn:
+    meant = f"eps={numbers[0]} for ε-DP or mu={numbers[0]} for μ-GDP"
+    if len(numbers) == 2:
+        meant = f"eps={numbers[0]},delta={numbers[1]}"
+    raise InvalidInput(f"cannot read the privacy {text!r}; write {meant}")
+
+
+def named(kind: str, text: str, names: Iterable[str]) -> str:
+    """The name that was meant: `LazyUCB`, `lazy_ucb` and `lazy-ucb` are one."""
+    known = {_letters(name): name for name in names}
+    return known.get(_letters(text)) or checks.known(kind, text, known.values())
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def policy(text: str, privacy: Budget) -> Policy:
@@ -112,31 +107,81 @@ def policy(text: str, privacy: Budget) -> Policy:
 
     A policy that has no private form is taken as it is, whatever the budget of the comparison.
     """
+    name, rest = split_name(text)
+    kinds = policy_kinds()
+    name = named("policy", name, kinds)
+    kind = kinds[name]
+    values = options(name, kind, rest)
+    if "privacy" in values:
+        raise InvalidInput(f"write --privacy {values['privacy']} instead of {text}")
+    return kind(privacy=NonPrivate() if kind.takes_no_budget() else privacy, **values)
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """A name, and the options after its colon."""
     name, _, rest = text.partition(":")
-    kind = policy_named(name)
-    values = _options(name, kind, rest)
-    wanted: Budget = NonPrivate() if kind.takes_no_budget() else privacy
-    return kind(**({"privacy": wanted} | values))
+    return name.strip(), rest
 
 
-def _options(name: str, kind: type[Any], text: str) -> dict[str, Any]:
-    """``dim=5,gap=0`` as values of the fields of a recipe."""
-    fields = {f.name: f for f in dataclasses.fields(kind)}
-    values: dict[str, Any] = {}
-    hints = get_type_hints(kind)
-    for part in text.split(",") if text else ():
-        key, _, value = part.partition("=")
-        checks.known(f"option of {name}", key, fields)
-        values[key] = _value(value, str(hints[key]))
+def options(name: str, kind: type[Any], text: str) -> dict[str, Any]:
+    """``dim=5,gap=0`` as values of the fields of a recipe; ``means=.9 .5`` as several numbers."""
+    fields = [field.name for field in dataclasses.fields(kind)]
+    hints, values = typing.get_type_hints(kind), {}
+    # At commas before another option only: `means=.9,.5` is two numbers as well.
+    for part in re.split(r",(?=[^,=]*=)", text) if text.strip() else ():
+        key, sign, value = part.partition("=")
+        field = named(f"option of {name}", key.strip(), fields)
+        if not sign or not value.strip():
+            raise InvalidInput(f"{name} was given no value for its {field}: write {name}:{field}=…")
+        if field in values:
+            raise InvalidInput(f"{name} was given its {field} twice")
+        values[field] = _value(value.strip(), hints[field], f"{field} of {name}")
     return values
 
 
-def _value(text: str, kind: str) -> Any:
-    """A field's value: true or false, a whole number (1e5 included), a number, or a word."""
-    if "bool" in kind and text in ("true", "false"):
-        return text == "true"
-    try:
-        value = float(text)
-    except ValueError:
+def _value(text: str, hint: Any, name: str) -> Any:
+    """A field's value: a word it knows, true or false, a number (1e5 included), or several."""
+    kinds = _alternatives(hint)
+    if text.lower() == "none" and type(None) in kinds:
+        return None
+    if bool in kinds:
+        checks.one_of(("true", "false"), **{name: text.lower()})
+        return text.lower() == "true"
+    if str in kinds or text in kinds or Budget in kinds:
         return text
-    return int(value) if value.is_integer() and "int" in kind else value
+    for kind in kinds:
+        if kind is Kernel:
+            return KernelWorld.standard(text).kernel
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            members = {member.name.lower(): member for member in kind}
+            return members[named(name, text, members)]
+        if _is_sequence(kind):
+            return _numbers(text, typing.get_args(kind)[:1], name)
+    if float in kinds:
+        return number(text, name)
+    if int in kinds:
+        return whole(text, name)
+    if all(isinstance(kind, str) for kind in kinds):  # words, none of them this: the recipe says which
+        return text
+    raise InvalidInput(f"the {name} can only be set in Python, not on the command line")
+
+
+def _alternatives(hint: Any) -> set[Any]:
+    """The kinds of value a type allows, and the words it knows."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return set().union(*map(_alternatives, typing.get_args(hint)))
+    if typing.get_origin(hint) is typing.Literal:
+        return set(typing.get_args(hint))
+    return {hint}
+
+
+def _is_sequence(kind: Any) -> bool:
+    """Whether it holds numbers; a sequence of points is too much for one word."""
+    origin = typing.get_origin(kind)
+    of_numbers = typing.get_args(kind)[:1] in ((int,), (float,))
+    return isinstance(origin, type) and issubclass(origin, collections.abc.Iterable) and of_numbers
+
+
+def _numbers(text: str, of: tuple[Any, ...], name: str) -> tuple[float, ...]:
+    read = whole if of == (int,) else number
+    return tuple(read(part, name) for part in re.split(r"[\s,]+", text.strip(" \t,()[]")))

@@ -11,7 +11,7 @@ import typer
 from dpbandits import checks
 from dpbandits.cli.output import JSON, console, print_json, print_rows
 from dpbandits.cli.parsing import PRIVACY_HELP, budget
-from dpbandits.errors import NotImplied
+from dpbandits.errors import InvalidInput, NotImplied
 from dpbandits.privacy.accounting import compose, grouped
 from dpbandits.privacy.budgets import (
     ApproxDP,
@@ -21,8 +21,11 @@ from dpbandits.privacy.budgets import (
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
+    rounded_down,
+    rounded_up,
 )
 from dpbandits.privacy.calibration import laplace_scale, reduced
+from dpbandits.wording import number
 
 _WORDS = {
     "sufficient_mu": "A Gaussian guarantee that suffices for it: μ",
@@ -34,15 +37,19 @@ _WORDS = {
 
 def privacy(
     text: str = typer.Argument(metavar="BUDGET", help=PRIVACY_HELP),
-    delta: float = typer.Option(1e-6, help="The δ at which to state (ε, δ)-DP."),
+    delta: float = typer.Option(
+        None, help="The δ at which to state (ε, δ)-DP: 1e-6, or the budget's own, unless given."
+    ),
     rounds_per_person: int = typer.Option(
-        1, help="From how many rounds of one person is learned: what they cost together."
+        1, help="What this many rounds of one person cost together, if all are learned from."
     ),
     as_json: bool = JSON,
 ) -> None:
     """A budget in every definition, and what it buys."""
     checks.integer(least=1, rounds_per_person=rounds_per_person)
     held, facts = budget(text), _facts(budget(text))
+    if isinstance(held, NonPrivate) and rounds_per_person > 1:
+        raise InvalidInput("--rounds-per-person needs a budget that the rounds can share")
     rows = _implied(held, delta)
     people = _people(held, rounds_per_person)
     if as_json:
@@ -57,23 +64,31 @@ def privacy(
             "An (ε, δ) promise says nothing about outcomes rarer than δ, so no other follows.\n"
         )
     for name, value in facts.items():
-        console().print(f"{_WORDS[name]}: [bold]{value:.6g}[/]")
+        # Rounded so that what is printed is never better than what is held.
+        rounded = rounded_down(value) if name == "sufficient_mu" else rounded_up(value)
+        console().print(f"{_WORDS[name]}: [bold]{rounded}[/]")
     if people:
-        title = f"\n{rounds_per_person} rounds of one person, learned from"
-        columns = ("", f"cost, at {held} each", f"may cost each, for {held} in all", "noise times")
+        title = f"\nIf {rounds_per_person:,} rounds of one person are learned from"
+        columns = ("learned from", "total", "each", "noise ×")
         shown = [row | {"total": row["total"] or "nothing follows"} for row in people]
         print_rows([dict(zip(columns, row.values(), strict=True)) for row in shown], title)
+        console().print(
+            f"total: what they cost together at {held} each; each: what one may cost for {held} in all; "
+            "noise ×: how many times the noise of one round that takes."
+        )
 
 
-def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:
+def _implied(held: Budget, delta: float | None) -> list[dict[str, Any]]:
     """A row per definition: the strongest statement that follows, or that none does."""
-    at_delta = held.delta if isinstance(held, ApproxDP) else delta
+    usual = held.delta if isinstance(held, ApproxDP) else 1e-6
+    at_delta = usual if delta is None else delta
+    checks.open_unit(delta=at_delta)
     wanted: list[tuple[str, type[Budget], dict[str, float]]] = [
         ("pure DP", PureDP, {}),
         ("Gaussian DP", GaussianDP, {}),
         ("zero-concentrated DP", ZeroConcentratedDP, {}),
         ("Rényi DP of order 8", RenyiDP, {"order": 8.0}),
-        (f"(ε, δ)-DP at δ = {at_delta:g}", ApproxDP, {"delta": at_delta}),
+        (f"(ε, δ)-DP at δ = {number(at_delta)}", ApproxDP, {"delta": at_delta}),
     ]
     rows = []
     for name, kind, at in wanted:
@@ -82,7 +97,7 @@ def _implied(held: Budget, delta: float) -> list[dict[str, Any]]:
 
 
 def _people(held: Budget, rounds: int) -> list[dict[str, Any]]:
-    """What so many rounds cost where one costs this much, and what one may cost for all to cost it."""
+    """What all of a person's rounds cost where one costs this, and what one may cost for all to."""
     if rounds == 1 or isinstance(held, NonPrivate):
         return []
     root = rounds if isinstance(held, PureDP) else math.sqrt(rounds)

@@ -1,14 +1,18 @@
 """`dpbandits recommend`."""
 
 import dataclasses
+import sys
+from typing import Any
 
 import numpy as np
 import typer
 
 from dpbandits import checks
-from dpbandits.cli.output import JSON, console, print_json
+from dpbandits.cli.command import given
+from dpbandits.cli.output import JSON, console, print_json, print_rows, spelled
 from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
 from dpbandits.errors import InvalidInput
+from dpbandits.expectation import Expectation
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import (
     Arms,
@@ -20,12 +24,17 @@ from dpbandits.problems import (
 )
 from dpbandits.recipes import Recipe
 from dpbandits.recommend import recommend as choose
+from dpbandits.wording import counted
 from dpbandits.worlds import KernelWorld
+
+# Each option of a problem, and the option it goes with.
+_GOES_WITH = {"rank": "items", "contexts": "kernel", "actions": "kernel"}
 
 
 def recommend(
+    ctx: typer.Context,
     arms: int = typer.Option(
-        None, help="Number of arms, 5 unless given. With --features: arms of parameters of their own."
+        None, help="Number of arms, 5 unless given. With --features: each arm has its own parameters."
     ),
     features: int = typer.Option(
         None, help="Number of features of each action, for a linear problem instead of arms."
@@ -42,47 +51,102 @@ def recommend(
     ),
     trust: str = typer.Option(None, help="local: nobody may hold raw data."),
     horizon: str = typer.Option(None, help="Number of rounds, where known."),
+    simulation: bool = typer.Option(
+        True, help="Simulate what to expect: some seconds, the first time longer."
+    ),
     as_json: bool = JSON,
 ) -> None:
-    """The policy to use for a problem and a budget, and why."""
-    if sum(given is not None for given in (features, items, kernel)) > 1:
-        raise InvalidInput("give one of --features, --items and --kernel")
-    if arms is not None and (items is not None or kernel is not None):
-        raise InvalidInput("--arms does not go with --items or --kernel")
+    """The policy to use for a problem and a budget, why, and what to expect of it."""
+    _refuse_ignored(ctx)
     rounds = None if horizon is None else whole(horizon, "horizon")
     problem: Problem = Arms(5 if arms is None else arms, horizon=rounds)
-    default = "eps=1" if features is None and kernel is None else "eps=1,delta=1e-6"
     if features is not None:
         problem = LinearContexts(features, arms=arms, horizon=rounds)
     if items is not None:
+        if rank > items:
+            raise InvalidInput(f"cannot choose {rank} of {items} items: expected --rank at most --items")
         problem = MatroidBases(UniformMatroid(items, rank), horizon=rounds)
     if kernel is not None:
-        checks.integer(least=1, contexts=contexts, actions=actions)
-        kind = KernelWorld.standard(kernel).kernel
-        grids = (tuple((x,) for x in np.linspace(0.0, 1.0, n).tolist()) for n in (contexts, actions))
-        problem = KernelContexts(kind, *grids, horizon=rounds)
-    if trust is not None:
-        checks.one_of(tuple(Trust), trust=trust)
-    found = choose(problem, budget(privacy or default), trust=Trust(trust) if trust else None)
+        problem = _kernel_problem(kernel, contexts, actions, rounds)
+    default = "eps=1" if features is None and kernel is None else "eps=1,delta=1e-6"
+    wanted = _trust(trust)
+    found = choose(problem, budget(privacy or default), trust=wanted)
     guarantee = found.policy.guarantee(problem)
+    if wanted is not None and guarantee.trust is not wanted:
+        delivered = guarantee.trust
+        raise InvalidInput(f"this problem allows {delivered} or local trust, not {trust}")
     if as_json:
-        about = {"policy": found.policy.to_dict(), "reason": found.reason}
-        print_json(about | {"guarantee": guarantee.to_dict()})
+        answer: dict[str, Any] = {"policy": found.policy.to_dict(), "reason": found.reason}
+        answer["guarantee"] = guarantee.to_dict()
+        if simulation:
+            answer["expected"] = dataclasses.asdict(found.expect(problem))
+        print_json(answer)
         return
     console().print(f"[bold]{found.policy.name()}[/]: {found.reason}\n\n{guarantee}\n")
     started = "problem" if kernel is not None else _python(problem)  # grids are long
-    console().print(f"In Python: {_python(found.policy)}.start({started})", style="dim")
+    line = f"{_python(found.policy)}.start({started})"
+    console().print(f"In Python:\n{line}\n", style="dim", soft_wrap=True)
+    if simulation:
+        # The answer is there; what follows takes longer where code must be compiled first.
+        print("simulating what to expect …", file=sys.stderr)
+        expected = found.expect(problem, progress=True)
+        _print_expected(expected, found.policy.name(), warn="little better" not in found.reason)
+
+
+def _refuse_ignored(ctx: typer.Context) -> None:
+    """Each problem has options of its own."""
+    kinds = given(ctx, "features", "items", "kernel")
+    if len(kinds) > 1:
+        raise InvalidInput(f"{' and '.join(kinds)} are different problems; give one of them")
+    if given(ctx, "arms") and kinds and kinds != ["--features"]:
+        raise InvalidInput(f"--arms does not go with {kinds[0]}")
+    for name, needed in _GOES_WITH.items():
+        if given(ctx, name) and not given(ctx, needed):
+            raise InvalidInput(f"--{name} goes with --{needed}; leave it out, or give --{needed}")
+
+
+def _kernel_problem(kernel: str, contexts: int, actions: int, rounds: int | None) -> KernelContexts:
+    checks.integer(least=1, contexts=contexts, actions=actions)
+    kind = KernelWorld.standard(kernel).kernel
+    grids = (tuple((x,) for x in np.linspace(0.0, 1.0, n).tolist()) for n in (contexts, actions))
+    return KernelContexts(kind, *grids, horizon=rounds)
+
+
+def _trust(text: str | None) -> Trust | None:
+    if text is None:
+        return None
+    checks.one_of([str(one) for one in Trust], trust=text)
+    return Trust(text)
+
+
+def _print_expected(expected: Expectation, policy: str, *, warn: bool) -> None:
+    """A table, and a sentence where little is learned, unless the reason has said so."""
+    regrets = {policy: expected.regret, "the same without privacy": expected.without_privacy}
+    rows = [
+        {"what to expect": label, "regret": round(regret), "gain, %": 100.0 * expected.gain(regret)}
+        for label, regret in {**regrets, "uniform play": expected.uniform}.items()
+        if regret is not None
+    ]
+    print_rows(rows)
+    played = f"{counted(expected.rounds, 'round')}, mean of {counted(expected.runs, 'run')}"
+    console().print(
+        f"Simulated on {expected.instance}, {played}. Gain: the share of what the best action gains "
+        "over uniform play. Yours may differ: `dpbandits compare` takes other worlds.",
+        style="dim",
+    )
+    if warn and expected.is_little:
+        console().print(f"\n{expected.warning()}")
 
 
 def _python(recipe: Recipe) -> str:
     """A recipe as one would write it, without what is usual."""
-    given = {
+    unusual = {
         field.name: getattr(recipe, field.name)
         for field in dataclasses.fields(recipe)
         if getattr(recipe, field.name) != field.default
     }
     shown = (
         f"{name}={_python(value) if isinstance(value, Recipe) else repr(value)}"
-        for name, value in given.items()
+        for name, value in unusual.items()
     )
-    return f"dpb.{type(recipe).__name__}({', '.join(shown)})"
+    return f"{spelled(type(recipe))}({', '.join(shown)})"

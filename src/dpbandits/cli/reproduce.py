@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from dpbandits.cli.output import JSON, console, print_json, print_rows, stoppable
+from dpbandits.cli.output import JSON, check_folder, console, print_json, print_rows, stoppable
 from dpbandits.experiments import FIGURES, figure_named
 from dpbandits.experiments.documentation import write_reproduction
 from dpbandits.experiments.figure import Result, Scale
@@ -23,10 +23,15 @@ def reproduce(
 ) -> None:
     """Reproduce published figures and check what the paper says about them.
 
-    An interrupted run keeps what is finished; the same command goes on from there.
+    An interrupted run keeps what is finished; the same command resumes there.
     """
-    chosen = [figure_named(name) for name in names if name != "all"]
+    for name, folder in {"out": out, "docs": docs}.items():
+        if folder is not None:
+            check_folder(name, folder)
+    chosen = [figure_named(name) for name in dict.fromkeys(names) if name != "all"]
     for figure in FIGURES.values() if "all" in names else ():
+        if figure in chosen:
+            continue
         if (needed := figure.missing()) is None:
             chosen.append(figure)
         else:
@@ -35,7 +40,7 @@ def reproduce(
     for figure in chosen:
         folder = out / f"{figure.name}-{scale.value}"
         with stoppable(f"finished runs are kept in {folder}" if figure.simulations(scale) else ""):
-            result = run_figure(figure, scale, folder, threads=threads, progress=not as_json)
+            result = run_figure(figure, scale, folder, threads=threads, progress=True)
         results[figure.name] = result
         if not as_json:
             rows = [

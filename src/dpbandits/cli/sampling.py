@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from dpbandits.audit.filing import report, table
 from dpbandits.audit.sampling import Sampled, sample
-from dpbandits.cli.output import console, print_json, stoppable
+from dpbandits.cli.output import compiling, console, print_json, stoppable, writing
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.privacy.budgets import NonPrivate
 from dpbandits.testing.examples import example_policies
@@ -38,9 +38,11 @@ def audit_by_sampling(
         for one in policies:
             found.append(_with_progress(one, runs, form, error, seed))
             if store is not None:
-                _add(store, found[-1])
+                with writing("store", store):
+                    _add(store, found[-1])
     if page is not None:
-        page.write_text(report(found))
+        with writing("report", page):
+            page.write_text(report(found))
     if as_json:
         print_json([result.to_dict() for result in found])
     else:
@@ -59,7 +61,8 @@ def _with_progress(policy: Policy, runs: int, form: str, error: float, seed: int
         def advance(played: int) -> None:
             progress.update(task, advance=played, description=f"{type(policy).name()}: {form} runs")
 
-        return sample(policy, runs=runs, form=form, error=error, seed=seed, advance=advance)
+        with compiling(policy.name()):
+            return sample(policy, runs=runs, form=form, error=error, seed=seed, advance=advance)
 
 
 def _add(store: Path, result: Sampled) -> None:

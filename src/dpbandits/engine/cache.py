@@ -16,11 +16,13 @@ from typing import Any
 
 import numba
 
+from dpbandits.engine.compiler import Whole
+
 _config: Any = numba.config  # its stubs do not list the settings
 # The default error model halves the speed of vector code. Without reference counting (`_nrt`) a state
 # of many arrays costs nothing to pass around: 6 ns a round instead of 230. In return compiled code
 # cannot allocate: scratch arrays are part of the state.
-OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 _PACKAGE = Path(__file__).parents[1]
 _KEPT = 8
 
@@ -38,7 +40,7 @@ _LOCK = threading.RLock()
 def compiled(*functions: Callable[..., Any], outside: tuple[str, ...] = ()) -> list[Callable[..., Any]]:
     """The functions as compiled ones, kept on disk where there is room; `outside` as for the hash."""
     with _LOCK, _own_cache(outside) as usable:
-        jit = numba.njit(cache=usable, nogil=True, **OPTIONS)
+        jit = numba.njit(cache=usable, nogil=True, pipeline_class=Whole, **OPTIONS)
         return [jit(function) for function in functions]
 
 

@@ -56,7 +56,7 @@ def _wait(public: Any, action: Any, change: int) -> Any:
 
 
 class Flight(NamedTuple):
-    """The rounds in flight of a simulated run: a ring of so many places."""
+    """The rounds in flight of a simulated run: a ring with a place for each."""
 
     contexts: Any  # (W, 0) there is none; (W,) its number; (W, 1, d) the features of the action chosen
     actions: Any  # (W,) or, where an action is a set of items, (W, items)

@@ -162,6 +162,17 @@ class Compiled(NamedTuple):
     decide: Callable[..., Any]
     learn: Callable[..., None]
 
+    def notice(self, name: str) -> str:
+        """What to say while this is being compiled for a policy."""
+        often = "once on this machine" if self.is_kept else "in every process: no folder can be written"
+        return f"compiling {name}, {often} …"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is written to the disk."""
+        dispatcher: Any = self.run
+        return dispatcher.stats.cache_path is not None
+
 
 def compiled_for(public: Any, world: Any = None) -> Compiled:
     """The compiled functions for a policy's state (and a world), from the disk where possible.

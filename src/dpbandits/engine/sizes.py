@@ -1,7 +1,7 @@
 """Sizes that the compiler knows.
 
 A loop over a size that is known when it is compiled is written out, which makes the algebra of small
-matrices twice as fast. Of an array, compiled code knows beforehand how many dimensions it has, not how
+matrices twice as fast. Compiled code knows beforehand how many dimensions an array has, not how
 long they are. So a state may carry an array of d dimensions beside its vectors of d entries.
 """
 
@@ -16,7 +16,7 @@ _FEW = 8
 
 
 def static_size(size: int) -> NDArray[np.float64]:
-    """An array whose `length` is `size`: of so many dimensions where that is few, else of that size."""
+    """An array whose `length` is `size`: with that many dimensions where they are few."""
     return np.zeros((1,) * size if 1 < size <= _FEW else size)
 
 

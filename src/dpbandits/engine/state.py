@@ -33,7 +33,7 @@ class NoSecret(NamedTuple):
 def leaves(state: Any, prefix: str = "", *, sent: bool = False) -> Iterator[tuple[str, Any]]:
     """Every array and number of a state with its dotted name.
 
-    With `sent` without what is `FROM_RECIPE`: that need not be told, everybody can make it.
+    With `sent`, leaves marked `FROM_RECIPE` are left out: everybody can make those.
     """
     limits = limits_of(state) if sent else {}
     for name, value in zip(state._fields, state, strict=True):

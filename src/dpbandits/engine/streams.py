@@ -13,13 +13,13 @@ memory can work out what was drawn under it; fresh streams (`Learner.renew`) end
 """
 
 import secrets
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dpbandits import checks
 
-Seed = int | np.random.SeedSequence | None
+Seed = int | np.integer[Any] | np.random.SeedSequence | None
 Chance = np.random.Generator
 _OURS = 0x6470_6261  # in the spawn key of a learner's seed
 
@@ -73,7 +73,7 @@ def run_seed(seed: int, run: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(run,))
 
 
-def _root(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
+def _root(seed: int | np.integer[Any] | np.random.SeedSequence) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return seed
     checks.seed(seed)

@@ -101,7 +101,7 @@ def modules_of(state: type) -> set[str]:
 
 
 def pause_if_due(public: Any, secret: Any, noise: Any, done: int) -> None:
-    """Run the policy's `pause` where it asks for one after so many rounds."""
+    """Run the policy's `pause` if it asks for one at this round."""
     if asks_pause(public, done):
         public.pause(secret, noise)
         if asks_pause(public, done):

@@ -56,7 +56,7 @@ class ArmsLeaderboard(Figure):
     notes: ClassVar[tuple[str, ...]] = (
         "All guarantees are for replacing one reward, with a trusted server. Policies with one Laplace "
         "draw per reward enter the μ tables at the ε = −2 ln(2Φ(−μ/2)) that meets μ-GDP. Policies that "
-        "need the horizon are told it. Numbers are mean ± standard error (worst run) [the same policy "
+        "need the horizon are given it. Numbers are mean ± standard error (worst run) [the same policy "
         "without privacy]. Worst runs matter: a mean can hide a run that lost the best arm.",
     )
     _RUNS: ClassVar = {Scale.quick: 20, Scale.paper: 200}

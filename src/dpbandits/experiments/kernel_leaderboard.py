@@ -156,7 +156,7 @@ def _share(traces: Mapping[str, Trace], kernel: str, policy: str) -> float:
 
 
 def _shares(traces: Mapping[str, Trace], kernel: str, policy: str) -> list[float]:
-    """Of each function alone."""
+    """The same for each function alone."""
     names = [name for name in traces if name.startswith(kernel)]
     return [float(shares({name: traces[name]}, kernel, policy)[-1]) for name in names]
 

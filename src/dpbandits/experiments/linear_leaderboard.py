@@ -104,7 +104,7 @@ def true_budget(rounds: int) -> GaussianDP:
 
 
 def at_true_budget(rounds: int) -> Iterator[Entry]:
-    """Policies at that same guarantee, so that what accounting gains is told from the rest."""
+    """Policies at that same guarantee, to separate what accounting gains from the rest."""
     budget = true_budget(rounds)
     for kind in (TreeLinUCB, BatchedLinUCB, BatchedLinThompson, RandomizedLinUCB):
         yield Entry(kind.name(), budget, kind(privacy=budget))
@@ -121,7 +121,7 @@ class LinearLeaderboard(Figure):
         "d = 5, K = 25 and n = 10⁵ unless said; n = 3·10⁴ for low rank (d = 20, rank 3), disjoint (10 "
         "arms of 4 features) and d = 20 (K = 100). Fixed decision sets: ten, from seeds 0 to 9. Numbers "
         "are mean ± standard error (worst run), empty where a policy is for the other kind of problem. "
-        "Policies that need the horizon are told it. At quick scale there are fewer instances and runs.",
+        "Policies that need the horizon are given it. Quick scale has fewer instances and runs.",
         "Guarantees are joint DP for replacing one person's features and reward; on public decision "
         "sets for replacing her reward. Local policies trust nobody, which is a stronger promise, and "
         "trees with printed noise hold a stronger guarantee than they claim.",

@@ -1,4 +1,4 @@
-"""Running a figure: traces kept in a folder, so that an interrupted run goes on where it stopped."""
+"""Running a figure: traces kept in a folder, so that an interrupted run resumes where it stopped."""
 
 import json
 from functools import partial
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.experiments.figure import Figure, Result, Scale, Simulation
+from dpbandits.extras import check_installed
 from dpbandits.reports.figures import save_figure
 from dpbandits.reports.html import Page
 from dpbandits.reports.tables import Row
@@ -20,6 +21,7 @@ def reproduce(
     """Simulate what is missing in `folder`, then write the picture, the claims and a page there."""
     if (needed := figure.missing()) is not None:
         raise InvalidInput(f"{figure.name} cannot be made yet: {needed}")
+    check_installed("plot", "tables")
     folder.mkdir(parents=True, exist_ok=True)
     wanted = figure.simulations(scale)
     traces = {}

@@ -73,7 +73,7 @@ class ExactNoise(NamedTuple):
 
 
 def least_budget(draws: float, *, pure: bool) -> float:
-    """The least ε, or μ, for which the width pays where one person's data are in so many draws."""
+    """The least ε, or μ, for which the width pays where one person's data move this many draws."""
     return (draws if pure else math.sqrt(draws)) * 2.0**-14
 
 

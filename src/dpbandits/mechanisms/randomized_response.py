@@ -20,7 +20,8 @@ from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 
-# The generator's coins have a grain of 2⁻⁵³: rarer lies than 2⁻⁴⁰ would not be told as often as said.
+# The generator's coins have a grain of 2⁻⁵³: lies rarer than 2⁻⁴⁰ would not occur with the stated
+# probability.
 _LARGEST = 1.0 - 2.0**-39
 # Biases on this grid have probabilities ½ ± c/2 that are exact.
 _GRID = 2.0**-52

@@ -126,7 +126,7 @@ def _compiled_draw(
 
 
 def matrix_size(packed: int) -> int:
-    """P of a matrix with so many packed numbers."""
+    """The dimension of a matrix with this many packed numbers."""
     size = (math.isqrt(8 * packed + 1) - 1) // 2
     assert triangle_size(size) == packed, f"{packed} numbers are no triangle"
     return size

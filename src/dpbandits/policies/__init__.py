@@ -13,6 +13,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Released
 from dpbandits.policies.saving import load
 from dpbandits.policies.tickets import Ticket, Tickets
+from dpbandits.policies.trusted import TrustedPolicy
 
 __all__ = [
     "FAMILIES",
@@ -24,6 +25,7 @@ __all__ = [
     "Server",
     "Ticket",
     "Tickets",
+    "TrustedPolicy",
     "load",
     "policy_kinds",
     "policy_named",

@@ -76,7 +76,7 @@ def change(learner: "Learner", act: str, arm: int) -> Change:
 
 
 def put_away(public: Any, arm: int, away: bool) -> None:
-    """Out of play or into it; an episode that goes on with this arm is asked about again."""
+    """Out of play or into it; an episode under way with this arm is reconsidered."""
     public.away[arm] = away
     if "episode" in public._fields and public.episode[NEXT] == arm:
         public.episode[NEXT] = -1

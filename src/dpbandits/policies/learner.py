@@ -80,7 +80,7 @@ class Learner:
         self._changes: list[Change] = []
         self._seeded, self._exact = seeded, exact
         self.use(streams)
-        # Of tickets; nothing else draws from this stream here.
+        # The key of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
         if people is None and problem.rounds_per_person is not None:
             people = People(problem.rounds_per_person)
@@ -377,23 +377,23 @@ class Learner:
         return self._change("add", None)
 
     def save(self, path: str | Path) -> Path:
-        """Write all that is needed to go on to a file only its owner may read, and end this learner.
+        """Write all that is needed to resume to a file only its owner may read, and end this learner.
 
         Rounds in flight are kept, and their tickets stay good. The file holds **raw, unprotected data**,
-        and may be continued once: ``dpbandits.load(path)``. If this object went on as well, the same
+        and may be continued once: ``dpbandits.load(path)``. If this object continued as well, the same
         people would be released twice.
         """
         from dpbandits.policies.saving import save
 
         with self._lock:
             self._refuse_if_unfit()
-            self._stopped = "save"  # cut short, the file may be in place: both must not go on
+            self._stopped = "save"  # cut short, the file may be in place: only one may continue
             try:
                 written = save(self, path)
             except Exception:
                 self._stopped = ""  # nothing was put in place
                 raise
-            self._ended = f"it was saved; go on with dpbandits.load({str(written)!r})"
+            self._ended = f"it was saved; resume it with dpbandits.load({str(written)!r})"
         return written
 
     def snapshot(self) -> bytes:
@@ -488,7 +488,7 @@ class Learner:
     def _moment(self, now: float | None) -> float:
         if (now is None) != (self._rounds.patience is None):
             raise InvalidInput(
-                "a learner with patience is told the time of every decision: decide(…, now=seconds)"
+                "a learner with patience needs the time of every decision: decide(…, now=seconds)"
                 if now is None
                 else "now= is for a learner that was started with patience=seconds"
             )

@@ -41,7 +41,7 @@ class Server:
     younger ones are remembered by a random number each carries. Nobody is authenticated here: who may
     send messages, and how many, is for the application to decide.
 
-    All it holds is public, so there is nothing to save: `policy.start(problem, broadcast=kept)` goes on
+    All it holds is public, so there is nothing to save: `policy.start(problem, broadcast=kept)` resumes
     from any broadcast that was kept.
     """
 
@@ -278,7 +278,7 @@ class LocalPolicy(Policy):
     abstract: ClassVar[bool] = True
 
     def multiplier(self, problem: Any) -> float:
-        """Of k messages, each with noise of its own: k under ε-DP, √k otherwise."""
+        """For k messages, each with noise of its own: k under ε-DP, √k otherwise."""
         k = problem.rounds_per_person or 1
         return float(k) if isinstance(self.privacy, PureDP) else math.sqrt(k)
 

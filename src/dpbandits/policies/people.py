@@ -1,4 +1,4 @@
-"""From whom was learned already: people are told apart in bounded memory, without a list of them.
+"""Who has been learned from: people are distinguished in bounded memory, without a list of them.
 
 A round is learned from when it *closes*, if fewer than k rounds of its person were, and, where a policy
 keeps the rounds of one person apart, if she is in none of the batches it would go into. Two structures
@@ -212,7 +212,7 @@ class _Filter:
         return sum(len(layer) for layer in self.layers)
 
     def reserve(self, held: int) -> None:
-        """Room for so many, as far as may be."""
+        """Room for this many people, within the limits."""
         self.held = held
         while self._room < min(held, self._most):
             size = _FIRST_LAYER << len(self.layers)
@@ -247,7 +247,7 @@ def _bits_of(hashes: tuple[int, ...], layer: int) -> Iterator[int]:
 
 @functools.cache
 def _width(size: int) -> int:
-    """Cells of a row that so many people fill by half."""
+    """The cells of a row that this many people fill by half."""
     return math.ceil(size / math.log(2.0))
 
 

@@ -31,8 +31,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
-from scipy import special
 
 from dpbandits.mechanisms.rounding import rounded_to
 from dpbandits.privacy.budgets import Budget
@@ -42,7 +42,7 @@ from dpbandits.sums.batches import Batches
 from dpbandits.sums.binary_tree import Tree
 
 Array = NDArray[np.float64]
-Z, LAPLACE_Z = 1.96, 2.12  # within so many deviations lie 95 % of Gaussian and of Laplace noise
+Z, LAPLACE_Z = 1.96, 2.12  # 95 % of Gaussian and of Laplace noise lie within this many deviations
 _ROWS = 40  # of a table
 
 
@@ -84,7 +84,7 @@ class Released(Reading):
     def of(
         cls, reading: Reading, guarantee: Guarantee, rounds: int, decided: int, spent: Budget | None
     ) -> "Released":
-        """A reading with what a learner knows; what is released costs the budget unless less is told."""
+        """A reading with what a learner knows; without `spent` a release costs the whole budget."""
         if spent is None and guarantee.is_private and np.isfinite(reading.mean).any():
             spent = guarantee.budget
         facts: dict[str, Any] = {"rounds": rounds, "decided": decided, "spent": spent}
@@ -191,7 +191,7 @@ def of_sums(
 
 
 def of_last_batches(what: str, batches: Batches, size: Any, **others: Any) -> Reading:
-    """What the last batch of each slot says, of so many rounds, where all before it is forgotten."""
+    """What the last batch of each slot says, where everything before it is forgotten."""
     variance = batches.scale**2 * (2.0 if batches.laplace else 1.0)
     return of_sums(what, batches.last[:, 0], size, variance, laplace=batches.laplace, **others)
 
@@ -265,7 +265,7 @@ def _overtakes(gap: Array, deviation: Array, laplace: bool) -> Array:
     """How likely what is behind by the gap is really ahead; 1 where nothing is known of it."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = gap / deviation
-    tail = special.ndtr(-ratio)
+    tail = scipy.special.ndtr(-ratio)
     if laplace:  # beyond 1.7 deviations its tail is the heavier one
         tail = np.maximum(tail, 0.5 * np.exp(-math.sqrt(2.0) * ratio))
     return np.where(np.isnan(ratio), 1.0, tail)

@@ -31,7 +31,7 @@ class OncePerBatch(TrustedPolicy):
         return self.multiplier_apart(problem, k) if self.keeps_apart() else float(k)
 
     def multiplier_apart(self, problem: Any, rounds: int) -> float:
-        """How many times the cost of one so many rounds cost in different batches."""
+        """The cost of this many rounds in different batches, as a multiple of the cost of one."""
         return participation(self.blocks_used(), rounds)
 
     def blocks_used(self) -> int | tuple[int, ...]:

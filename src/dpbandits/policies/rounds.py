@@ -10,7 +10,7 @@ Then its reward is observed, or a missing one. What arrives later is too late. W
 and no clock a round is closed as soon as it is answered: no decision can come in between. The operator
 may close all open rounds at any time that is public, such as the end of an experiment (`close_all`).
 
-**People who return.** Where people are told apart, a round is learned from when it is *closed*, if
+**People who return.** Where people are distinguished, a round is learned from when it is *closed*, if
 fewer than k of hers were and if she is in none of the batches that it would go into (`people.py`).
 Otherwise it is not observed at all: stored as missing, it would pull means to the middle. Somebody
 from whom enough was learned is given what leads by all that is released, where actions are public and

@@ -7,10 +7,10 @@ as is one with a second name (a hard link).
 
 **What is checked.** The recipe is made anew, and with it all that follows from it: the scale of noise,
 and every array that `begin` alone makes (`FROM_RECIPE` in `engine/state.py`), must be bit for bit what
-this version makes. So a save of another version goes on if its format is this one and its noise is still
-right, and is refused otherwise. All other arrays must have the shape and type they should, and values
-that play can lead to (`limits`); the counts of rounds in the header must be those of the state, rounds
-in flight must be of actions that there are, and arms in play those that the changes lead to.
+this version makes. So a save of another version can be resumed if its format is this one and its
+noise is still right, and is refused otherwise. All other arrays must have the right shape and type, and
+values that play can lead to (`limits`); the counts of rounds in the header must be those of the state,
+rounds in flight must be of actions that exist, and arms in play those that the changes lead to.
 
 **What is not.** The file is not signed. Whoever can write it can put other data in the place of what was
 observed, can make a learner a seeded one and choose its generators, and so know its noise, or draw in
@@ -95,7 +95,7 @@ def snapshot(learner: Learner) -> bytes:
 
 
 def restore(data: bytes) -> Learner:
-    """The learner of a snapshot, bit for bit. Not for users: going on from one snapshot twice, on
+    """The learner of a snapshot, bit for bit. Not for users: resuming one snapshot twice, on
     different people, uses the same noise twice.
     """
     return _restored("the snapshot", *_read("the snapshot", data))
@@ -138,9 +138,9 @@ def load(path: str | Path) -> Learner:
     try:
         header, arrays = _read(path, _contents(path, used))
         if header.get("streams") is not None and header.get("seeded") is not True:
-            # Those of a snapshot: the learner that it was made of may be going on with the same noise.
+            # Those of a snapshot: the learner it was taken from may still be using the same noise.
             raise SaveFileError(
-                f"{_shown(path)} is a snapshot for a service to restore, not a save to go on from"
+                f"{_shown(path)} is a snapshot for a service to restore, not a save to resume from"
             )
         return _restored(path, header, arrays)
     except BaseException:
@@ -331,8 +331,8 @@ def _unlisted(state: Any, like: Any) -> Any:
 def _streams(states: Any, seeded: Any) -> Streams:
     """Those of a seeded learner or a snapshot, fresh ones otherwise."""
     if type(seeded) is not bool or (seeded and states is None):
-        raise ValueError("it does not say how its noise goes on")
-    # Of the kind that it had: seeds and the operating system have generators of their own.
+        raise ValueError("it does not say how its noise continues")
+    # Of the same kind as before: seeds and the operating system have generators of their own.
     streams = Streams.of(0 if seeded else None)
     if states is not None:
         for generator, state in zip(streams, states, strict=True):

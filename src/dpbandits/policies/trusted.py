@@ -28,12 +28,15 @@ class TrustedPolicy(Policy):
     ) -> Learner:
         """A learner on this problem; without a seed, on the operating system's randomness.
 
-        Up to `in_flight` rounds are open at once; each is closed when so many others were decided since,
-        with its reward or without. With `patience` a round is closed at the first decision that comes so
-        many seconds after its own, and `in_flight` is a cap.
+        Up to `in_flight` rounds are open at once; a round is closed when that many others have been
+        decided since, with its reward or without. With `patience` a round is closed at the first
+        decision that comes that many seconds after its own, and `in_flight` is a cap.
 
-        A seed is for tests and simulation: whoever knows it can undo the noise. Compiled or not, it
-        decides alike; the first compiled decision takes seconds to prepare, later ones are quicker.
+        A seed is for tests and simulation: whoever knows it can undo the noise.
+
+        Compiled or not, it makes the same decisions. With `compiled=True`, the default of policies whose
+        rounds are linear algebra, each is quicker, but the first on a machine waits some seconds for the
+        compiler, unless `dpbandits warm` was run there. With `compiled=False` nothing is compiled.
 
         `noise` is "exact", on a grid and from whole numbers (`mechanisms/exact.py`), or "float", as in
         simulations. By default it is exact without a seed, where this policy's noise can be.

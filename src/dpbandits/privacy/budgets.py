@@ -13,19 +13,22 @@ Policies are played at an ε, or at a μ that suffices, from 1e-12 to 1e12 (`LEA
 import decimal
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from dpbandits import checks
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.privacy import curves
 from dpbandits.recipes import Recipe
+from dpbandits.wording import short_exponent
 
 # Two numbers closer than this (relative) are one number computed in two ways.
 ROUNDING = 1e-12
 # What is better by no more than this was made to be the same, on the safe side.
 _SLACK = 1e-9
-# Between these a policy can be played: noise and batches of its size can be told from their rounding.
+# Between these a policy can be played: its noise and batches are much larger than rounding errors.
 LEAST, LARGEST = 1e-12, 1e12
+
+_Kind = TypeVar("_Kind", bound="Budget")
 
 
 def rounded_up(value: float) -> str:
@@ -40,7 +43,8 @@ def rounded_down(value: float) -> str:
 
 def _four_digits(value: float, hair: float, rounding: str) -> str:
     exact = decimal.Context(prec=30).multiply(decimal.Decimal(value), decimal.Decimal(hair))
-    return f"{float(decimal.Context(prec=4, rounding=rounding).plus(exact)):.4g}"
+    digits = float(decimal.Context(prec=4, rounding=rounding).plus(exact))
+    return short_exponent(f"{digits:.4g}")
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,8 @@ class Budget(Recipe):
         return self._epsilon(float(delta))
 
     def implies(
-        self, kind: "type[Budget]", *, delta: float | None = None, order: float | None = None
-    ) -> "Budget":
+        self, kind: type[_Kind], *, delta: float | None = None, order: float | None = None
+    ) -> _Kind:
         """This guarantee, where it is held, in another definition: the strongest known to follow.
 
         `ApproxDP` needs the `delta` to state it at, `RenyiDP` the `order`.
@@ -104,6 +108,11 @@ class Budget(Recipe):
         """
         if not (isinstance(kind, type) and issubclass(kind, Budget)):
             raise InvalidInput(f"expected a kind of budget such as GaussianDP, got {checks.shown(kind)}")
+        implied = self._implied(kind, delta, order)
+        assert isinstance(implied, kind)
+        return implied
+
+    def _implied(self, kind: "type[Budget]", delta: float | None, order: float | None) -> "Budget":
         if kind is ApproxDP and delta is None and isinstance(self, ApproxDP):
             delta = self.delta
         if kind is RenyiDP and order is None and isinstance(self, RenyiDP):

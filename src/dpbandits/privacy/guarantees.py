@@ -11,7 +11,7 @@ from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate, 
 class Unit(Enum):
     """What a neighbouring stream may differ in: the value replaced in one round.
 
-    Where people are told apart, it is that in all rounds of one person that are learned from.
+    Where people are distinguished, it is that in all rounds of one person that are learned from.
     """
 
     REWARD = "one reward"
@@ -19,7 +19,7 @@ class Unit(Enum):
     REWARD_VECTOR = "one round's vector of rewards"
 
     def of(self, rounds: int) -> str:
-        """The values of at most so many rounds."""
+        """The values of at most this many rounds."""
         if rounds == 1:
             value = {Unit.ROUND: "context and reward", Unit.REWARD_VECTOR: "vector of rewards"}
             return f"the {value.get(self, 'reward')} of at most one round"
@@ -80,7 +80,7 @@ class Guarantee:
             return f"No privacy guarantee: {self.reason or 'none was asked for'}."
         also = ""
         if isinstance(self.budget, GaussianDP):
-            also = f" (so ({rounded_up(self.budget.epsilon_at(1e-6))}, 1e-06)-DP)"
+            also = f", so ({rounded_up(self.budget.epsilon_at(1e-6))}, 1e-6)-DP,"
         rounds = "for any number of rounds" if self.horizon is None else f"up to round {self.horizon:,}"
         claimed = "" if self.status == "proved" else f"; {self.status}, not proved"
         public = f"; public by declaration: {', '.join(self.public)}" if self.public else ""
@@ -111,15 +111,15 @@ class Guarantee:
         """The budget for a table; one that hides next to nothing is said to be none."""
         delta = self.budget.delta if isinstance(self.budget, ApproxDP) else 1e-6
         if self.is_private and self.budget.epsilon_at(delta) > 100.0:
-            return f"none ({self.budget})"
+            return f"none: {self.budget}"
         return str(self.budget) if self.is_private else "none"
 
     def implies(self, other: "Guarantee") -> bool:
         """Whether this guarantee is at least as strong; different units or trust do not compare.
 
-        One for k rounds of a person holds for fewer. It also holds where people are not told apart, for
-        those who take part once: no round costs more than all of hers. The other way round nothing
-        follows, not even for k = 1, where people may return and are told apart.
+        One for k rounds of a person holds for fewer. It also holds where people are not distinguished,
+        for those who take part once: no round costs more than all of hers. The other way round nothing
+        follows, not even for k = 1, where people may return and are distinguished.
         """
         if (self.unit, self.trust) != (other.unit, other.trust):
             raise NotComparable(
@@ -133,7 +133,7 @@ class Guarantee:
         if other.rounds_per_person is not None:
             if self.rounds_per_person is None or self.rounds_per_person < other.rounds_per_person:
                 return False
-            # Of one round there is nothing to keep apart.
+            # With one round there is nothing to keep apart.
             apart = self.returning is Returning.APART and other.rounds_per_person > 1
             if apart and other.returning is not Returning.APART:
                 return False
@@ -171,7 +171,7 @@ class Guarantee:
             public=tuple(record["public"]),
             status=record["status"],
             reason=record["reason"],
-            # Records from before people were told apart say nothing of them.
+            # Records from before people were distinguished do not mention them.
             rounds_per_person=record.get("rounds_per_person"),
             returning=Returning[record.get("returning", "counted").upper()],
         )

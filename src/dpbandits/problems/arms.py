@@ -20,7 +20,7 @@ class Arms(Problem):
     """`arms` actions without context; each reward is clipped to [0, 1] before it is stored.
 
     The actions are the output, so how often each was played is public. With a `capacity` arms may be
-    added later, up to so many in all; the first `arms` are in play from the start.
+    added later, up to that many in all; the first `arms` are in play from the start.
     """
 
     arms: Annotated[int, "How many arms there are."]
@@ -50,7 +50,7 @@ class Arms(Problem):
         return super().is_action(action) and action < self.slots
 
     def reward(self, value: Any) -> float:
-        """One number (or a boolean), later clipped to [0, 1]; NaN and what is no number are refused."""
+        """One number (or a boolean), later clipped to [0, 1]; NaN and all else are refused."""
         return checks.reward(value)
 
     def public_facts(self) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ class KernelContexts(Problem):
         return super().is_action(action) and action < len(self.actions)
 
     def reward(self, value: Any) -> float:
-        """One number, later clipped to ±`max_reward`; NaN and what is no number are refused."""
+        """One number, later clipped to ±`max_reward`; NaN and anything but a number are refused."""
         return checks.reward(value)
 
     def public_facts(self) -> tuple[str, ...]:

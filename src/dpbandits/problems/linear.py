@@ -16,7 +16,7 @@ from dpbandits.problems.testing import ProblemTesting
 from dpbandits.recipes import FloatRows
 
 Array = NDArray[np.float64]
-# Of examples: not 1, so that a policy that forgets its bounds is found out.
+# The bounds of examples: not 1, so that a policy that forgets its bounds is found out.
 _NORM, _REWARD = 2.0, 0.5
 
 P = TypeVar("P", bound="LinearProblem")
@@ -54,7 +54,7 @@ class LinearProblem(Problem):
         return np.zeros((0, self.dimension))
 
     def reward(self, value: Any) -> float:
-        """One number (or a boolean), later clipped; NaN and what is no number are refused."""
+        """One number (or a boolean), later clipped; NaN and anything but a number are refused."""
         return checks.reward(value)
 
 
@@ -197,7 +197,7 @@ def _within(features: Array, square: Array, bound: float) -> Array:
     if square.max() < 1e300:
         longer = square > bound * bound * (1.0 + 2e-9)
         return features * np.where(longer, bound / np.sqrt(square), 1.0)[:, None]
-    # Of the largest entry first: the square of a huge one overflows.
+    # Divided by the largest entry first: the square of a huge one overflows.
     largest = np.abs(features).max(axis=1, keepdims=True)
     largest[largest == 0.0] = 1.0
     shape = features / largest
@@ -276,7 +276,7 @@ class _ActionsTesting(_Testing[LinearActions]):
     """A fixed decision set."""
 
     def example(self, horizon: int | None, *, size: int = 3) -> LinearActions:
-        """So many vectors of one length in one dimension less: along the axes, and one between them."""
+        """`size` vectors of one length in one dimension less: along the axes, and one between them."""
         axes = np.eye(size - 1)
         between = np.full((1, size - 1), 1.0 / math.sqrt(size - 1))
         rows = _rows(_NORM * np.concatenate([axes, between]))

@@ -23,8 +23,8 @@ class UnusableContext(Exception):
 class Problem(Recipe):
     """What is declared before the first round.
 
-    `horizon`: the number of rounds, where known, at most 10¹⁵. `rounds_per_person`: from how many rounds
-    of one person is learned at most, where people are told apart; at most 10,000. There may be 100,000
+    `horizon`: the number of rounds, where known, at most 10¹⁵. `rounds_per_person`: how many rounds of
+    one person are learned from, where people are distinguished; at most 10,000. There may be 100,000
     actions, 10,000 items of a matroid and 1,000 features (`checks.py`).
     """
 
@@ -36,7 +36,7 @@ class Problem(Recipe):
         default=None, kw_only=True
     )
     rounds_per_person: Annotated[
-        int | None, "Learn from at most this many rounds of one person; people are then told apart."
+        int | None, "Learn from at most this many rounds of one person, named by `person`."
     ] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Problem(Recipe):
 
     @property
     def kept_features(self) -> int | None:
-        """What `observe` reads of a context: nothing (None), its number (0), so many features."""
+        """What `observe` reads of a context: nothing (None), its number (0), or this many features."""
         return None
 
     @property
@@ -67,7 +67,7 @@ class Problem(Recipe):
 
     def kept(self, context: Any, action: Any) -> tuple[Any, Any]:
         """What must be kept of a context and action until the round is closed: as little as `observe`
-        reads. Of many actions' features the chosen row alone.
+        reads. Where there are features of many actions, the chosen row alone.
         """
         return context, action
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits.extras import extra
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -23,7 +25,8 @@ def new_figure(
     columns: int = 1, *, width: float = 6.0, height: float = 4.0, rows: int = 1
 ) -> "tuple[Figure, list[Axes]]":
     """A figure and its axes, always a list, left to right and top to bottom."""
-    from matplotlib.figure import Figure
+    with extra("plot"):
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel().tolist()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpbandits.reports.figures import SVG_ABOUT, SVG_SETTINGS
-from dpbandits.reports.tables import Row, cell, heading, is_numeric
+from dpbandits.reports.tables import Row, column, heading, is_numeric
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
@@ -56,11 +56,15 @@ class Page:
         """Rows of the same keys."""
         kinds = {key: ' class="number"' if is_numeric(rows, key) else "" for key in rows[0]}
         head = "".join(f"<th{kind}>{html.escape(heading(key))}</th>" for key, kind in kinds.items())
+        cells = zip(*(column(rows, key) for key in kinds), strict=True)
         body = "".join(
             "<tr>"
-            + "".join(f"<td{kinds[key]}>{html.escape(cell(value))}</td>" for key, value in row.items())
+            + "".join(
+                f"<td{kind}>{html.escape(text)}</td>"
+                for kind, text in zip(kinds.values(), row, strict=True)
+            )
             + "</tr>"
-            for row in rows
+            for row in cells
         )
         self._parts.append(
             f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

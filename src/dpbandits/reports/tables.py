@@ -1,13 +1,19 @@
-"""Rows as tables: for the terminal, and for Markdown."""
+"""Rows as tables: as plain text, for the terminal, and for Markdown."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from rich import box
-from rich.table import Table
+from dpbandits.extras import extra
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+from dpbandits.wording import number
 
 Row = Mapping[str, Any]
+# A first column up to so wide is never broken: it names the row.
+_NAME = 36
 
 
 def cell(value: Any) -> str:
@@ -17,10 +23,19 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        if math.isnan(value):
-            return "–"
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return number(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def column(rows: Sequence[Row], key: str) -> list[str]:
+    """The cells of a column; numbers of similar size have as many decimals as each other."""
+    values = [row[key] for row in rows]
+    sizes = [abs(x) for x in values if isinstance(x, float) and math.isfinite(x) and abs(x) >= 1e-9]
+    if not sizes or max(sizes) > 1e4 * min(sizes) or min(sizes) < 1e-3:
+        return [cell(value) for value in values]
+    decimals = max(0, 2 - math.floor(math.log10(max(sizes))))
+    regular = [isinstance(x, float) and math.isfinite(x) for x in values]
+    return [f"{x:,.{decimals}f}" if ok else cell(x) for x, ok in zip(values, regular, strict=True)]
 
 
 def heading(key: str) -> str:
@@ -33,16 +48,40 @@ def is_numeric(rows: Sequence[Row], key: str) -> bool:
     return all(row[key] is None or isinstance(row[key], int | float) for row in rows)
 
 
-def terminal_table(rows: Sequence[Row], title: str | None = None) -> Table:
-    """A table for `rich.print`; numbers stand right."""
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for position, key in enumerate(rows[0]):
-        # The first column names the row and is never broken; the others give way.
-        side: Literal["left", "right"] = "right" if is_numeric(rows, key) else "left"
-        table.add_column(heading(key), justify=side, overflow="fold", no_wrap=position == 0)
-    for row in rows:
-        table.add_row(*(cell(value) for value in row.values()))
+def terminal_table(rows: Sequence[Row], title: str | None = None) -> "Table":
+    """A table for `rich.print`, which comes with the extra `cli`; numbers stand right and are whole."""
+    with extra("cli"):
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table
+
+    table = Table(
+        title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False
+    )
+    columns = {key: column(rows, key) for key in rows[0]}
+    for position, (key, cells) in enumerate(columns.items()):
+        numeric = is_numeric(rows, key)
+        whole = numeric or (position == 0 and max(map(len, cells)) <= _NAME)
+        side: Literal["left", "right"] = "right" if numeric else "left"
+        table.add_column(heading(key), justify=side, overflow="fold", no_wrap=whole)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(escape, row))  # `tuple[float]` is no markup
     return table
+
+
+def text_table(rows: Sequence[Row]) -> str:
+    """A table of plain text, aligned; numbers stand right.
+
+    >>> print(text_table([{"policy": "lazy-ucb", "mean_regret": 1234.5}]))
+    policy    mean regret
+    lazy-ucb        1,234
+    """
+    columns = []
+    for key in rows[0]:
+        cells = [heading(key), *(cell(row[key]) for row in rows)]
+        side = str.rjust if is_numeric(rows, key) else str.ljust
+        columns.append([side(one, max(map(len, cells))) for one in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def markdown_table(rows: Sequence[Row]) -> str:

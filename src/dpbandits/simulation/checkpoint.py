@@ -1,4 +1,4 @@
-"""Finished runs of an interrupted simulation, kept so that the same call can go on."""
+"""Finished runs of an interrupted simulation, kept so that the same call can resume."""
 
 import io
 import json

@@ -1,30 +1,19 @@
-"""A progress bar with rate and time left, for anything that takes over a second."""
+"""A progress bar with rate and time left, for anything that takes over a second.
 
+The bar is drawn by rich, which comes with the extra `cli`; without it rounds are counted in silence.
+"""
+
+import sys
 import threading
 import time
+from importlib.util import find_spec
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _PATIENCE = 1.0
-
-
-class _Rate(ProgressColumn):
-    """Rounds per second, readable."""
-
-    def render(self, task: Task) -> Text:
-        rate = task.finished_speed or task.speed or 0.0
-        return Text(f"{rate / 1e6:.2f} M rounds/s", style="progress.data.speed")
 
 
 class RoundsBar:
@@ -35,7 +24,8 @@ class RoundsBar:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._shown: Progress | None = None
-        self._wanted = show and Console(stderr=True).is_terminal
+        self._says = show
+        self._wanted = show and sys.stderr.isatty() and find_spec("rich") is not None
 
     def advance(self, rounds: int) -> None:
         """Count rounds that were played."""
@@ -43,18 +33,22 @@ class RoundsBar:
             self.done += rounds
             if not self._wanted:
                 return
-            if self._shown is None and time.monotonic() - self._began > _PATIENCE:
-                columns = (BarColumn(), TaskProgressColumn(), _Rate(), TimeRemainingColumn())
-                self._shown = Progress(
-                    TextColumn("{task.description}"),
-                    *columns,
-                    console=Console(stderr=True),
-                    transient=True,
-                )
-                self._shown.add_task(self.label, total=self.total)
+            passed = time.monotonic() - self._began
+            if self._shown is None and passed > _PATIENCE:
+                self._shown = _bar(self.label, self.total)
                 self._shown.start()
             if self._shown is not None:
-                self._shown.update(self._shown.task_ids[0], completed=self.done, description=self.label)
+                rate = f"{self.done / passed / 1e6:.2f} M rounds/s"
+                bar = self._shown.task_ids[0]
+                self._shown.update(bar, completed=self.done, description=self.label, rate=rate)
+
+    def say(self, text: str) -> None:
+        """One line above the bar; also where there is no terminal and so no bar."""
+        with self._lock:
+            if self._shown is not None:
+                self._shown.console.print(text, highlight=False, markup=False)
+            elif self._says:
+                print(text, file=sys.stderr, flush=True)
 
     def spare(self, rounds: int) -> None:
         """Rounds that need not be played: finished earlier."""
@@ -74,3 +68,21 @@ class RoundsBar:
     ) -> None:
         if self._shown is not None:
             self._shown.stop()
+
+
+def _bar(label: str, total: int) -> "Progress":
+    """The bar, with one task."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}", style="progress.data.speed"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bar.add_task(label, total=total, rate="")
+    return bar

@@ -24,6 +24,7 @@ from dpbandits.worlds import Environment
 from dpbandits.worlds.timing import Delays, Traffic
 
 Task = tuple[str, int]
+_LAST_CHUNKS = 2.0  # seconds that an interrupted simulation waits for what is being played
 
 
 def simulate(
@@ -48,13 +49,14 @@ def simulate(
     Run r of every policy meets the same chances and the same noise stream, whatever other policies
     are compared and however many threads work; without a `seed` a fresh one is drawn and kept in the
     trace. With a `checkpoint`, finished runs are kept there when the work is interrupted, and the
-    same call later goes on from them to the same result. `points` is how finely curves are kept.
+    same call later resumes from them, with the same result. `points` is how finely curves are kept.
+    `progress` shows a bar on a terminal, and says on the standard error what is being compiled.
 
-    With `in_flight` so many rounds are open at once: each is closed when as many others were decided
+    With `in_flight` that many rounds are open at once: each is closed when as many others were decided
     since, with its reward if that has arrived. `delays` says when, in decisions: one that comes later
     is missing (and counts as ½ for arms, as 0 for actions and kernels: if the best arm's rewards come
     later than others', it may look worse than it is). With `traffic` people come by a clock, delays are
-    in seconds, and `patience` closes rounds after so many; `in_flight` is then a cap.
+    in seconds, and `patience` closes rounds after that many seconds; `in_flight` is then a cap.
     `rounds_per_person` calibrates policies for people who return; here every round is learned from.
     """
     chosen = _labelled(policies)
@@ -150,34 +152,37 @@ def _play_all(
     options: dict[str, Any],
 ) -> None:
     """Fill `played`; an interruption keeps what is finished and stops the rest within a chunk."""
-    stop = threading.Event()
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures: dict[Future[Played | None], Task] = {
-            pool.submit(
-                play,
-                policies[label],
-                environment,
-                grid,
-                run_seed(seed, run),
-                advance=bar.advance,
-                stop=stop,
-                **options,
-            ): (label, run)
-            for label, run in tasks
-        }
-        try:
-            waiting = set(futures)
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
-                    _keep(future, futures[future], played)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            for future, task in futures.items():
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    _keep(future, task, played)
-            raise
+    stop, pool = threading.Event(), ThreadPoolExecutor(max_workers=threads)
+    futures: dict[Future[Played | None], Task] = {
+        pool.submit(
+            play,
+            policies[label],
+            environment,
+            grid,
+            run_seed(seed, run),
+            advance=bar.advance,
+            say=bar.say,
+            stop=stop,
+            **options,
+        ): (label, run)
+        for label, run in tasks
+    }
+    try:
+        waiting = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+            for future in done:
+                _keep(future, futures[future], played)
+    except BaseException:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        # Chunks end soon; code that is being compiled would be waited for in vain.
+        wait([one for one in futures if not one.cancelled()], timeout=_LAST_CHUNKS)
+        for future, task in futures.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                _keep(future, task, played)
+        raise
+    pool.shutdown()
 
 
 def _keep(future: "Future[Played | None]", task: Task, played: dict[Task, Played]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Streams, pause_if_due
+from dpbandits.engine.compiler import noticing
 from dpbandits.engine.flight import start_flight
 from dpbandits.engine.loop import Compiled, Ledger, compiled_for
 from dpbandits.policies import Policy
@@ -35,12 +36,16 @@ def play(
     seed: np.random.SeedSequence,
     *,
     advance: Callable[[int], None] = lambda rounds: None,
+    say: Callable[[str], None] = lambda text: None,
     stop: threading.Event | None = None,
     chunk: int | None = None,
     timing: Timing | None = None,
     rounds_per_person: int | None = None,
 ) -> Played | None:
-    """Play up to the last round of the grid; None if `stop` was set before that."""
+    """Play up to the last round of the grid; None if `stop` was set before that.
+
+    `advance` is called with the rounds just played; `say` with a notice before anything is compiled.
+    """
     rounds = int(grid[-1])
     problem = problem_of(environment, rounds, rounds_per_person)
     policy.check(problem)
@@ -48,7 +53,8 @@ def play(
     world, streams, ledger = environment.world(), Streams.of(seed), Ledger.on(grid)
     code = compiled_for(public, world)
     go_on = _one_at_a_time(code) if timing is None else _in_flight(code, problem, timing, seed)
-    go_on(public, secret, world, streams, ledger, 0)  # compiles, plays nothing
+    with noticing(lambda: say(code.notice(policy.name()))):
+        go_on(public, secret, world, streams, ledger, 0)  # compiles, plays nothing
     size, seconds = chunk or 1000, 0.0
     while (done := int(ledger.done[0])) < rounds:
         if stop is not None and stop.is_set():

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """At most `in_flight` rounds are open; with `patience` none for longer than so many seconds."""
+    """At most `in_flight` rounds are open; with `patience` none for longer than that many seconds."""
 
     in_flight: int = 1
     delays: Delays | None = None

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import SaveFileError
+from dpbandits.extras import extra
 from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.reports.figures import regret_figure, save_figure
+from dpbandits.reports.tables import Row, text_table
 from dpbandits.simulation.run import Played, problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.version import __version__
+from dpbandits.wording import counted
 from dpbandits.worlds import Environment
 
 if TYPE_CHECKING:
@@ -60,6 +63,22 @@ def describe(
     }
 
 
+class Summary(list[Row]):
+    """Rows that print as a table; `frame()` is the same for polars."""
+
+    def __str__(self) -> str:
+        return text_table(self)
+
+    __repr__ = __str__
+
+    def frame(self) -> "pl.DataFrame":
+        """A polars frame, which comes with the extra `tables`."""
+        with extra("tables"):
+            import polars as pl
+
+        return pl.DataFrame(list(self))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """Curves per policy and run. `rounds` is the grid; each curve array is (runs, points, 3)."""
@@ -84,7 +103,8 @@ class Trace:
 
     def __repr__(self) -> str:
         rounds, runs = self.header["rounds"], self.header["runs"]
-        return f"<Trace of {', '.join(self.policies)}: {runs} runs of {rounds:,} rounds>"
+        played = f"{counted(runs, 'run')} of {counted(rounds, 'round')}"
+        return f"<Trace of {', '.join(self.policies)}: {played}>"
 
     @property
     def policies(self) -> list[str]:
@@ -109,8 +129,12 @@ class Trace:
         return self._curves(policy)[:, :, 2] - self._curves(policy)[:, :, 1]
 
     def table(self) -> "pl.DataFrame":
-        """Tidy rows: policy, run, round, regret, reward, optimum (what the best would have earned)."""
-        import polars as pl
+        """Tidy rows: policy, run, round, regret, reward, optimum (what the best would have earned).
+
+        A polars frame, which comes with the extra `tables`.
+        """
+        with extra("tables"):
+            import polars as pl
 
         runs, points = self.header["runs"], self.rounds.size
         parts = [
@@ -129,7 +153,7 @@ class Trace:
         return pl.concat(parts)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One summary row per policy, as plain values."""
+        """The rows of the summary, as plain values."""
         played = self.header["runs"] * self.header["rounds"]
         found = []
         for label in self.policies:
@@ -147,17 +171,18 @@ class Trace:
             )
         return found
 
-    def summary(self) -> "pl.DataFrame":
+    def summary(self) -> "Summary":
         """One row per policy: guarantee, mean final regret, its standard error, the worst run."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows())
+        return Summary(self.rows())
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given."""
+        """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given.
+
+        Drawn by matplotlib, which comes with the extra `plot`.
+        """
         shown = {x: self.guarantee(x).short() for x in self.policies}
         curves = {
-            x if short.startswith("none") else f"{x} ({short})": self.regret(x)
+            x if short.startswith("none") else f"{x}, {short}": self.regret(x)
             for x, short in shown.items()
         }
         figure = regret_figure(self.rounds, curves)
@@ -166,17 +191,25 @@ class Trace:
         return figure
 
     def save(self, path: str | Path) -> Path:
-        """Write the table as Parquet, with seed, versions, recipes and guarantees inside."""
+        """Write the table as Parquet, with seed, versions, recipes and guarantees inside.
+
+        Written by polars, which comes with the extra `tables`.
+        """
         about = json.dumps({"header": self.header, "seconds": self.seconds})
         whole = Path(path)
         draft = whole.with_name(whole.name + ".part")  # an interrupted save leaves no half of a trace
-        self.table().write_parquet(draft, metadata={_KEY: about})
-        return draft.replace(whole)
+        try:
+            self.table().write_parquet(draft, metadata={_KEY: about})
+            return draft.replace(whole)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            draft.unlink(missing_ok=True)
+            raise SaveFileError(f"cannot write {whole}: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a trace written by `save`."""
-        import polars as pl
+        with extra("tables"):
+            import polars as pl
 
         try:
             about = json.loads(pl.read_parquet_metadata(path)[_KEY])

@@ -79,7 +79,7 @@ class Leaves(NamedTuple):
 
 
 def tree_levels(leaves: int) -> int:
-    """The most nodes that a leaf is in among so many leaves: ⌊log2 n⌋ + 1.
+    """The most nodes that any of this many leaves is in: ⌊log2 n⌋ + 1.
 
     >>> [tree_levels(n) for n in (1, 2, 3, 4, 7, 8)]
     [1, 2, 2, 3, 3, 4]

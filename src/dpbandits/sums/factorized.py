@@ -21,7 +21,7 @@ measured in those units: Δ² = sup Σ_i (change of coordinate i / w_i)².
 
 **How good.** θ and θ̂ minimise the noise of the last of `length` prefix sums, in the logarithms of
 1 − θ. Eight buffers are within one percent of the square root of A, which needs all of the past, and
-that within a tenth of what any factorization can do. Past its design length the noise goes on like that
+that within a tenth of what any factorization can do. Past its design length the noise grows like that
 of a plain sum of noises. Stopping the calibration at the length would save 0.7 percent at 10⁴ rows and
 less later, so it is not offered.
 """
@@ -113,7 +113,7 @@ class Design(NamedTuple):
         return math.sqrt(rounds + 2.0 * float((rounds - lags) @ alike))
 
     def variance(self, length: float) -> float:
-        """Of the noise on the prefix sum of so many rows, for z of variance 1."""
+        """The noise variance of the prefix sum of this many rows, for z of variance 1."""
         return float(_row(self.gaps, self.gaps_hat, length))
 
     def spread(self, length: float) -> float:

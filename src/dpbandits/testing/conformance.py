@@ -9,7 +9,7 @@ import inspect
 import json
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from dpbandits.policies import Learner, LocalPolicy, Policy, load
 from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import limit_of
+from dpbandits.problems import Problem
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
 from dpbandits.testing.driving import (
@@ -66,24 +67,37 @@ def refuses(error: type[DPBanditsError], action: Callable[[], object]) -> str | 
 
 
 def check_policy(policy: Policy, environment: Environment | None = None) -> None:
-    """Run every check on a policy; silent if all hold, otherwise all that fail are told."""
+    """Run every check on a policy; silent if all hold; otherwise the error lists all that fail."""
     world = environment or example_environment(policy.problem_kind)
-    told = [
-        said for check in CHECKS if (said := refuses(ConformanceError, partial(check, policy, world)))
-    ]
+    run_checks(CHECKS, policy, world)
+
+
+def run_checks(checks: Iterable[Callable[..., None]], *subject: object) -> None:
+    """Run them all, and list all that fail."""
+    told = [said for check in checks if (said := refuses(ConformanceError, partial(check, *subject)))]
     if told:
         raise ConformanceError("\n".join(told))
 
 
+def is_frozen(recipe: Recipe) -> bool:
+    """Whether its fields cannot be set."""
+    try:
+        setattr(recipe, dataclasses.fields(recipe)[0].name, None)
+    except dataclasses.FrozenInstanceError:
+        return True
+    return False
+
+
+def declared_range(problem: Problem) -> tuple[float, float]:
+    """The least and the largest reward of a problem."""
+    ends = problem.testing.extreme_people(problem)[:2]
+    low, high = sorted(float(np.max(bare(reward))) for _, reward in ends)
+    return low, high
+
+
 def check_recipe(policy: Policy, world: Environment) -> None:
     """Frozen, hashable, the same after a round trip through JSON, documented."""
-    field = dataclasses.fields(policy)[0].name
-    try:
-        setattr(policy, field, None)
-    except dataclasses.FrozenInstanceError:
-        pass
-    else:
-        raise ConformanceError(f"{type(policy).__name__}: a recipe must be frozen")
+    require(is_frozen(policy), policy, "a recipe must be frozen")
     require(Recipe.from_json(policy.to_json()) == policy, policy, "JSON must give the recipe back")
     require(isinstance(hash(policy), int), policy, "a recipe must be hashable")
     text = inspect.getdoc(type(policy)) or ""
@@ -167,9 +181,7 @@ def check_rewards(policy: Policy, world: Environment) -> None:
     """Rewards beyond the declared range act like the end of the range."""
     problem, offered = world.problem(200), _offers(world)
     inside, beyond = (rehearse(policy, problem, seed=2) for _ in range(2))
-    low, high = sorted(
-        float(np.max(bare(reward))) for _, reward in problem.testing.extreme_people(problem)[:2]
-    )
+    low, high = declared_range(problem)
     for index in range(200):
         end, outwards = (low, -1e9) if index % 3 == 0 else (high, 1e9)
         for learner, reward in ((inside, end), (beyond, end + outwards)):

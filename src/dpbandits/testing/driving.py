@@ -37,7 +37,7 @@ def drive(
 ) -> Driven:
     """Play rounds in plain Python on the chances that `simulate` would use for the same seed.
 
-    Given a `state`, the world goes on from there. Given `arrivals`, rewards come in a random order, each
+    Given a `state`, the world continues from there. Given `arrivals`, rewards come in random order, each
     before its round is closed; otherwise at once.
     """
     if isinstance(chance, np.random.SeedSequence):

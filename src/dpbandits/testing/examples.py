@@ -1,6 +1,10 @@
 """Small standard worlds, budgets and recipes that the suites are run on."""
 
 from dpbandits.policies import Policy
+from dpbandits.policies.arms import UniformArms
+from dpbandits.policies.kernel import UniformKernelActions
+from dpbandits.policies.linear import UniformActions
+from dpbandits.policies.matroid import UniformBases
 from dpbandits.privacy.budgets import (
     ApproxDP,
     Budget,
@@ -45,6 +49,13 @@ _ENVIRONMENTS: dict[type[Problem], Environment] = {
         SquaredExponential(0.3), ((0.0,), (1.0,)), ((0.0,), (0.5,), (1.0,)), norm=1.8, centres=5, seed=26
     ),
 }
+
+_UNIFORM: tuple[Policy, ...] = (UniformArms(), UniformActions(), UniformBases(), UniformKernelActions())
+
+
+def uniform_policy(problem: Problem) -> Policy:
+    """The policy that plays this problem at random."""
+    return next(policy for policy in _UNIFORM if isinstance(problem, policy.problem_kind))
 
 
 def example_budget(kind: type[Budget]) -> Budget:

@@ -20,7 +20,7 @@ class Environment(Recipe):
 
     @abstractmethod
     def problem(self, rounds: int | None) -> Problem:
-        """What a policy may know about this world when it is played for so many rounds."""
+        """What a policy may know about this world when it is played for `horizon` rounds."""
 
     @abstractmethod
     def world(self) -> Any:

@@ -18,7 +18,7 @@ from dpbandits.recipes import Floats
 from dpbandits.worlds.environment import Environment
 
 Array = NDArray[np.float64]
-# Up to so many items the expected basis of a random order is computed from all sets.
+# Up to this many items the expected basis of a random order is computed from all sets.
 _ALL_SETS = 10
 _ORDERS = 200
 

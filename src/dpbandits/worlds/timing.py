@@ -26,7 +26,7 @@ class Delays(Recipe):
 
     @abstractmethod
     def draw(self, chance: np.random.Generator, count: int) -> Array:
-        """So many delays."""
+        """This many delays."""
 
 
 @dataclass(frozen=True)

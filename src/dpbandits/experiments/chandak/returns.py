@@ -21,7 +21,7 @@ def returns(trace: Trace, label: str, world: MatroidEnvironment) -> NDArray[np.f
 
 
 def last_return(trace: Trace, label: str, world: MatroidEnvironment) -> float:
-    """Of all rounds, mean over runs."""
+    """The mean over rounds and runs."""
     return float(returns(trace, label, world)[:, -1].mean())
 
 

@@ -106,7 +106,7 @@ class RegretAgainstDimension(_ByDimension):
     paper: ClassVar[str] = f"{PAPER}, Figure 3"
 
     def _slope(self, traces: Mapping[str, Trace], scale: Scale, rewards: str) -> tuple[float, float]:
-        """Of the best-fit line on log-log axes, and its height at d = 1."""
+        """The slope of the best-fit line on log-log axes, and its height at d = 1."""
         final = self._final(traces, scale, rewards)
         slope, height = np.polyfit(np.log(self._DIMS[scale]), np.log(final), 1)
         return float(slope), float(height)

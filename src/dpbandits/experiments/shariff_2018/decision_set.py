@@ -9,6 +9,7 @@ import numpy as np
 from dpbandits.engine import Streams
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.experiments.shariff_2018.setting import PAPER, Array
+from dpbandits.extras import extra
 from dpbandits.reports.figures import COLOURS
 from dpbandits.simulation import Trace
 from dpbandits.worlds import SphereContexts
@@ -34,7 +35,8 @@ class DecisionSet(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """The sphere, with θ* and the optimal action marked."""
-        from matplotlib.figure import Figure as Picture
+        with extra("plot"):
+            from matplotlib.figure import Figure as Picture
 
         features, means, theta = self._drawn()
         picture = Picture(figsize=(7.0, 5.4), layout="constrained")

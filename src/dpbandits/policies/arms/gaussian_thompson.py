@@ -145,7 +145,7 @@ def draws_multiplier(rounds: int, prepulls: int) -> float:
 
 
 def draws_guarantee(budget: Budget, problem: Arms) -> Guarantee:
-    """What the draws of so many rounds cost, up to the declared horizon."""
+    """What the draws of this many rounds cost, up to the declared horizon."""
     return Guarantee(
         budget=budget,
         unit=Unit.REWARD,

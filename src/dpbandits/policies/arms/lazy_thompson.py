@@ -60,7 +60,7 @@ class Public(NamedTuple):
         return best
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
-        """Fill the arm's open batch; full means so many decisions, with or without rewards."""
+        """Fill the arm's open batch; full means a number of decisions, with or without rewards."""
         fill(self.turns, secret, action, reward)
 
 

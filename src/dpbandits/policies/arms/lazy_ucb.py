@@ -49,7 +49,7 @@ class Public(NamedTuple):
     noise_scale: float  # 1/ε
 
     def limits(self) -> Limits:
-        """Of arms that there are; before a release a mean is −∞."""
+        """Limits for arms that exist; before a release a mean is −∞."""
         return {
             "round": exactly(self.turns.observed() + self.waiting.sum()),
             "waiting": COUNT,
@@ -77,7 +77,7 @@ class Public(NamedTuple):
         return largest_in_play(self.score, self.away, explore)
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
-        """Fill the arm's open batch; full means so many decisions, with or without rewards."""
+        """Fill the arm's open batch; full means a number of decisions, with or without rewards."""
         self.round[0] += 1
         fill(self.turns, secret, action, reward)
 

@@ -149,7 +149,7 @@ class SuccessiveElimination(OncePerBatch):
     max x − x_a > 2h + 2c, h = √(ln(8|S|e²/β)/(2R_e)), c = ln(4|S|e²/β)/(ε R_e). The last arm is played
     for ever. Without privacy c and the second term of R_e are 0. `epoch_scale` multiplies the maximum in
     R_e: shorter epochs at the same privacy, with the bounds h and c of the pulls really made. With
-    rounds in flight an epoch goes on until R_e rounds of every arm of S are closed, x_a is the mean of
+    rounds in flight an epoch lasts until R_e rounds of every arm of S are closed, x_a is the mean of
     all that are, and those still in flight count in the next epoch.
 
     **Guarantee.** Neighbours replace one reward. It is in the sum of one arm in one epoch, which moves

@@ -258,7 +258,7 @@ class EliminatingPolicy(Policy):
         )
 
     def _scale(self, problem: KernelContexts) -> float:
-        """Of the noise on the sum of vectors of norm at most B."""
+        """The scale of the noise on a sum of vectors of norm at most B."""
         if self.calibration == "exact" or not isinstance(self.privacy, ApproxDP):
             return gaussian_scale(2.0 * problem.max_reward, self.privacy)
         epsilon, delta = self.privacy.epsilon, self.privacy.delta

@@ -222,7 +222,7 @@ class KernelThompson(PosteriorPolicy, TrustedKernelPolicy):
     state: ClassVar = Public
 
     def batch_number(self, public: Any, slot: int) -> int:
-        """An epoch is told by its end."""
+        """Epochs are numbered by the round that ends them."""
         return int(public.next_pause[0])
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:

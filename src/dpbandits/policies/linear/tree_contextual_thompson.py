@@ -10,7 +10,7 @@ from dpbandits.policies.linear.tree_contextual_ucb import Contextual, TreeContex
 
 
 class Public(Contextual):
-    """Of `TreeContextualThompson`; `lower` holds the inverse of Ã's Cholesky factor."""
+    """The public state of `TreeContextualThompson`; `lower` holds the inverse of Ã's Cholesky factor."""
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest reward under a draw from N(μ̂, α² Ã⁻¹)."""

@@ -48,7 +48,7 @@ class Contextual(TreeState):
 
 
 class Public(Contextual):
-    """Of `TreeContextualUCB`."""
+    """The public state of `TreeContextualUCB`."""
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper bound."""

@@ -134,7 +134,7 @@ def _choose(public: Public, explore: Chance) -> None:
     rebuild(public.hopeful, public.score)
     for item in range(public.score.size):
         public.score[item] = public.estimates.mean[item]
-    # Of the hopeful basis, the m items in greatest doubt; they are independent, so all are played.
+    # The m items of the hopeful basis in greatest doubt; they are independent, so all are played.
     for _ in range(public.fed):
         most, doubtful = -1.0, 0
         for item in public.hopeful.basis:

@@ -73,7 +73,7 @@ class Public(NamedTuple):
         return (self.greedy.basis,)
 
     def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
-        """Fill the items' open batches; full means so many decisions, whatever was rated."""
+        """Fill the items' open batches; full means a number of decisions, whatever was rated."""
         self.round[0] += 1
         for place in range(action[0].size):
             feed(self, secret, action[0][place], reward[0][place])

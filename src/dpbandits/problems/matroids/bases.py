@@ -51,7 +51,7 @@ class MatroidBases(Problem):
         checks.integer(least=1, limit=checks.MOST_ITEMS, items=self.matroid.size)
         if self.matroid.rank == 0:
             raise InvalidInput("expected a matroid with a basis of at least one item")
-        # Noise is shared out over so many items: an outsider's class may mean something else by `rank`.
+        # Noise is divided among this many items: an outsider's class may mean something else by `rank`.
         found = start_greedy(self.matroid.state(), self.matroid.size).basis.size
         if self.matroid.rank != found:
             raise InvalidInput(
@@ -127,7 +127,7 @@ class _Testing(ProblemTesting[MatroidBases]):
     def extreme_people(self, problem: MatroidBases) -> tuple[tuple[None, Rewards], ...]:
         """Both ends for all items first; then inside, far beyond both ends, mixed, and no rewards.
 
-        Of any two items, some pair of people differs in opposite directions: what is released of a
+        For any two items, some pair of people differs in opposite directions: what is released of a
         comparison moves furthest between these.
         """
         beyond = (-1e9, 1e300, math.inf, -math.inf)

@@ -1,4 +1,4 @@
-"""Matroids that count: at most so many items of each of some sets, which are nested or disjoint."""
+"""Matroids that count: a limit on the items of each of some sets, which are nested or disjoint."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -80,7 +80,7 @@ class TruncatedMatroid(Matroid):
         return self.matroid.size
 
     def state(self) -> Truncated:
-        """The matroid's own, with room for so many."""
+        """The matroid's own state, with room for `most` items."""
         return Truncated(self.matroid.state(), np.full(1, self.most, np.int64), self.most)
 
 

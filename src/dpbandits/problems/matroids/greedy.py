@@ -90,8 +90,8 @@ def _choose(greedy: Greedy) -> None:
             chosen += 1
             if chosen == greedy.basis.size:
                 break
-    # Of a matroid all bases have one size. An outsider's state that is none may stop short: items left
-    # over from the basis before would be there twice, and move a sum by more than its noise is for.
+    # All bases of a matroid have one size. An outsider's state that is not one may stop short: items
+    # left over from the basis before would be there twice, and move a sum by more than its noise is for.
     for item in greedy.order:
         if chosen == greedy.basis.size:
             break

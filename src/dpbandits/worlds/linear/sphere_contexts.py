@@ -27,7 +27,7 @@ from dpbandits.worlds.linear.worlds import (
 )
 
 BEST = 0.75  # the expected reward of the optimal action; no other pays less than its negative
-_POOL = 256  # about so many actions are drawn at a time
+_POOL = 256  # about this many actions are drawn at a time
 _HALF = float(2**26)  # a random number is split into two of half its digits
 
 
@@ -150,7 +150,7 @@ def _draw_means(world: SphereWorld, chance: Chance) -> None:
         room = 1.0 - mean * mean
         if dim % 2 == 0:
             level *= level
-        # Without a branch, which could not be foretold.
+        # Without a branch, which would be mispredicted.
         means[kept] = mean
         kept += level * room <= narrowest if dim == 2 else level * most <= _power(room, power)
     actions = world.shown.means.size
@@ -187,7 +187,7 @@ def _fill_pool(world: SphereWorld, chance: Chance) -> None:
         for i in range(size):
             along[i] += part * drawn[j, i]
     part = world.mirror[0]
-    # All equally short: the best action must not be told by its length.
+    # All equally short: the length must not give the best action away.
     sign = -SHORT if world.shown.theta[0] >= 0.0 else SHORT
     for i in range(size):
         scales[i] = SHORT * math.sqrt((1.0 - means[i] * means[i]) / scales[i])

@@ -51,7 +51,7 @@ class _Fields(NamedTuple):
     mean: NDArray[np.float64]  # x_i, in [0, 1] only up to noise
     score: NDArray[np.float64]  # the index; the largest is played
     forgets: bool  # the mean is that of the last batch alone
-    growth: float  # a batch is so many times as long as all before it
+    growth: float  # a batch is this many times as long as all before it
     epsilon: float
     alpha: float
 
@@ -60,7 +60,7 @@ class Indexed(InTurn, _Fields):
     """Released batches and the means they give."""
 
     def limits(self) -> Limits:
-        """Of arms that there are; no batch is longer than all that was played."""
+        """Limits for arms that exist; no batch is longer than all that was played."""
         return {**super().limits(), "size": (np.minimum(self.turns.plays, 1), self.turns.plays)}
 
     def release(self, secret: Buffers, noise: Noise) -> None:

@@ -86,11 +86,15 @@ def private_kl(x: float, y: float, epsilon: float) -> float:
     # Seen from the other end, a mean below x is one above 1 − x.
     near, high, low = (x, y, 1.0 - y) if x < y else (1.0 - x, 1.0 - y, y)
     if low <= 0.0:
-        return epsilon * (1.0 - near)
+        return epsilon * abs(y - x)
     shrunk = high * math.exp(-epsilon)
     mass = low + shrunk
     if near * mass >= shrunk:
         return bernoulli_kl(x, y)
+    if near > 0.5:
+        # Here ε·near and ln(mass) nearly cancel; divided by e^−ε both are small.
+        far = 1.0 - x if x < y else x
+        return epsilon * far - math.log1p(math.exp(epsilon + math.log(low)) - low)
     log_mass = math.log(mass) if mass < 0.5 else math.log1p(high * math.expm1(-epsilon))
     return -epsilon * near - log_mass
 

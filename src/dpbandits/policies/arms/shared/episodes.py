@@ -81,7 +81,7 @@ def start_turns(problem: Arms, first_batch: int) -> dict[str, Any]:
 
 
 def start_episode() -> Episode:
-    """None going on."""
+    """No episode under way."""
     return np.full(3, -1, np.int64)
 
 
@@ -217,7 +217,7 @@ class InTurn:
     """The verbs that states which play arms in episodes have in common."""
 
     def limits(self: Any) -> Limits:
-        """Of arms that there are; a score may be anything."""
+        """Limits for arms that exist; a score may be anything."""
         episode = episode_limits(self.away.size)
         return {"waiting": COUNT, "away": FLAG, "episode": episode, "score": ANYTHING}
 

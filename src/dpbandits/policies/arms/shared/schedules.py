@@ -28,5 +28,5 @@ def whole_length(length: float) -> int:
 
 @register_jitable(forceinline=True)
 def next_length(first_batch: int, growth: float, plays: int) -> int:
-    """Of an arm's batch after so many decisions."""
+    """The length of an arm's next batch, given its decisions so far."""
     return max(first_batch, math.ceil(growth * plays))

@@ -7,5 +7,5 @@ from dpbandits.privacy.calibration import reduced
 
 
 def split_budget(privacy: Budget, parts: int) -> Budget:
-    """One of so many equal parts, which composed cost the whole: ε/k under ε-DP, μ/√k otherwise."""
+    """One of k equal parts of a budget, which compose to the whole: ε/k under ε-DP, μ/√k otherwise."""
     return reduced(privacy, parts if isinstance(privacy, PureDP) else math.sqrt(parts))

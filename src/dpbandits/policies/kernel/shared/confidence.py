@@ -50,7 +50,7 @@ class Confidence(NamedTuple):
     def at(
         self, epoch: int, length: int, spans: Array, squares: Array, reach: float, scale: float
     ) -> Array:
-        """By how much an estimated difference of two actions may be off after so many rounds.
+        """By how much an estimated difference of two actions may be off after `length` rounds.
 
         `spans` are |u(w) − u(w')|², `squares` |(Z + τI)⁻¹(φ(w) − φ(w'))|², `reach` is max |u|, and
         `scale` that of the noise on the release of Σ u·y/reach, or on each person's term of it.

@@ -20,7 +20,7 @@ MIN_LEARNABLE_SHARE = 0.25
 def learnable_share(
     problem: KernelContexts, privacy: Budget, rounds: int, *, local: bool, prior: float = 0.05
 ) -> float:
-    """The share of the mean reward's prior variance that so many rounds of uniform play would explain.
+    """The share of the mean reward's prior variance that `rounds` of uniform play would explain.
 
     From the declared problem and the budget alone: 0 where noise drowns everything, 1 where nothing
     stays unknown.

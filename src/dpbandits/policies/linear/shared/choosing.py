@@ -17,7 +17,7 @@ class ByFeatures:
     """The verbs of states that choose by features, of whomever they are."""
 
     def select(self: Any, context: Any, explore: Chance) -> int:
-        """Of the public decision set, or of the features that she brought."""
+        """An action of the public decision set, or of the features that she brought."""
         chosen: int = self.choose(offered(context, self.actions)[0], explore)
         return chosen
 

@@ -67,7 +67,7 @@ def radius(
 def restate(
     public: Any, lower: Any, done: float, releases: float, gram_noise: float, moment_noise: float
 ) -> None:
-    """The confidence set of `BatchedLinUCB` after so many rounds and releases, of these variances."""
+    """The confidence set of `BatchedLinUCB` after some releases, with these noise variances."""
     settings, size = public.settings, public.moment.size
     alpha = settings.alpha if settings.alpha > 0.0 else 1.0 / done
     # Three events at each release, and Σ 1/k² = π²/6.

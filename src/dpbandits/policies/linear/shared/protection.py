@@ -20,10 +20,10 @@ def linear_guarantee(
 ) -> Guarantee:
     """A budget for as many rounds as there are; `horizon`: whether their number was part of it.
 
-    Of contexts of her own, a person's features and reward are hidden from everybody else; she herself
-    is shown an action chosen by her features, which no policy could do under ordinary differential
-    privacy (`standard_privacy_regret` in experiments/linear_bounds.py). Of a public decision set, the
-    rewards are hidden from everybody.
+    Where people bring contexts of their own, a person's features and reward are hidden from everybody
+    else; she herself is shown an action chosen by her features, which no policy could do under ordinary
+    differential privacy (`standard_privacy_regret` in experiments/linear_bounds.py). With a public
+    decision set, the rewards are hidden from everybody.
     """
     own = not isinstance(problem, LinearActions)
     return Guarantee(

@@ -12,7 +12,7 @@ from dpbandits.problems.linear import LinearContexts, LinearProblem
 def of_ellipsoid(
     problem: LinearProblem, mean: Any, shape: Any, radius: float, *, known: bool
 ) -> Reading:
-    """Of parameters that are within radius·√(xᵀAx) of m in the direction of x, in units of the bounds.
+    """Parameters that are within radius·√(xᵀAx) of m in the direction of x, in units of the bounds.
 
     In those of rewards and features: each parameter, in blocks where every arm has its own, or the mean
     reward of each action of a public decision set.

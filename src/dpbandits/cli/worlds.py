@@ -1,0 +1,69 @@
+"""Worlds as typed after `--env`."""
+
+import dataclasses
+import typing
+from typing import Any
+
+from dpbandits import worlds
+from dpbandits.cli.parsing import named, options, split_name
+from dpbandits.errors import InvalidInput
+from dpbandits.experiments.chandak.setting import TABLE_2
+from dpbandits.policies import Policy
+from dpbandits.problems import Arms, KernelContexts, LinearProblem, MatroidBases, Problem
+from dpbandits.worlds import BernoulliArms, Environment, KernelWorld, TruncatedExponentialArms
+
+# What a world is where its options are not given; others have defaults of their own.
+_STANDARD: dict[str, Environment] = {
+    "bernoulli-arms": BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25)),
+    "truncated-exponential-arms": TruncatedExponentialArms((0.1, 1.0, 2.0, 5.0, 10.0)),
+    "matroid-arms": TABLE_2,
+    "kernel-world": KernelWorld.standard(),
+}
+_USUAL: dict[str, Any] = {
+    "bernoulli-arms": Arms,
+    "sphere-contexts": LinearProblem,
+    "matroid-arms": MatroidBases,
+    "kernel-world": KernelContexts,
+}
+
+
+def environment_kinds() -> dict[str, type[Environment]]:
+    """Every world by its command-line name."""
+    kinds = (getattr(worlds, name) for name in worlds.__all__)
+    playable = (kind for kind in kinds if issubclass(kind, Environment) and not kind.abstract)
+    return {kind.name(): kind for kind in playable}
+
+
+def environment(text: str) -> Environment:
+    """A world with its options: ``sphere-contexts:dim=5,gap=0`` or ``bernoulli-arms:means=.9 .5``."""
+    name, rest = split_name(text)
+    kinds = environment_kinds()
+    name = named("world", name, kinds)
+    standard = _STANDARD.get(name)
+    values = options(name, kinds[name], rest)
+    return dataclasses.replace(standard, **values) if standard else _made(name, kinds[name], values)
+
+
+def _made(name: str, kind: type[Environment], values: dict[str, Any]) -> Environment:
+    for field in dataclasses.fields(kind):
+        given = field.name in values or field.default is not dataclasses.MISSING
+        if not given and field.default_factory is dataclasses.MISSING:
+            raise InvalidInput(f"{name} needs its {field.name}: write {name}:{field.name}=…")
+    return kind(**values)
+
+
+def check_fits(policy: Policy, world: Environment) -> None:
+    """A policy of another problem is refused with the world that fits it."""
+    problem, wanted = world.problem(None), policy.problem_kind
+    if not isinstance(problem, wanted):
+        fitting = next(name for name, kind in _USUAL.items() if issubclass(wanted, kind))
+        raise InvalidInput(
+            f"{policy.name()} cannot play on {world.name()}, whose problem is {type(problem).__name__}; "
+            f"say --env {fitting}"
+        )
+
+
+def worlds_of(problem: type[Problem]) -> list[str]:
+    """The worlds of a kind of problem, as typed after `--env`."""
+    made = {name: typing.get_type_hints(kind.problem) for name, kind in environment_kinds().items()}
+    return [name for name, hints in made.items() if issubclass(hints["return"], problem)]
