@@ -58,20 +58,25 @@ def generic_loop() -> list[dict[str, object]]:
     return [_against_hand_written(*case) for case in cases]
 
 
+def _regret(policy: dpb.Policy, world: dpb.worlds.Environment) -> float:
+    """After all rounds of the first run."""
+    played = play(policy, world, np.array([ROUNDS]), run_seed(0, 0))
+    assert played is not None
+    return float(played.curves[-1, 0])
+
+
 def _against_hand_written(
     policy: dpb.Policy, reference: Callable[..., float], options: tuple[float, ...], goal: str
 ) -> dict[str, object]:
     environment, means = dpb.worlds.BernoulliArms(MEANS), np.array(MEANS)
-    grid, seed = np.array([ROUNDS]), run_seed(0, 0)
+    seed = run_seed(0, 0)
 
     def by_hand() -> float:
         streams = Streams.of(seed)
         return float(reference(means, *options, ROUNDS, streams.noise, streams.chance))
 
     def generic() -> float:
-        played = play(policy, environment, grid, seed)
-        assert played is not None
-        return float(played.curves[-1, 0])
+        return _regret(policy, environment)
 
     # Both must be solving the problem: far from the regret of uniform play, a quarter of the rounds.
     assert max(generic(), by_hand()) < 0.05 * ROUNDS
@@ -121,7 +126,7 @@ def _matroid_row(
     assert isinstance(world.matroid, dpb.matroids.LinearMatroid)
     vectors = np.array(world.matroid.vectors, np.float64)[keep]
     means, rank = np.array(world.means)[keep], world.matroid.rank
-    grid, seed = np.array([ROUNDS]), run_seed(0, 0)
+    seed = run_seed(0, 0)
 
     def by_hand() -> float:
         streams = Streams.of(seed)
@@ -129,9 +134,7 @@ def _matroid_row(
         return float(reference(vectors, rank, means, *options, *drawn))
 
     def generic() -> float:
-        played = play(policy, world, grid, seed)
-        assert played is not None
-        return float(world.best_return() * ROUNDS - played.curves[-1, 0])
+        return world.best_return() * ROUNDS - _regret(policy, world)
 
     # Both must be solving the problem, and alike.
     earned = np.array([generic(), by_hand()]) / (ROUNDS * world.best_return())
@@ -150,10 +153,10 @@ def _matroid_row(
 def linear_loop() -> list[dict[str, object]]:
     """Shariff & Sheffet's experiment: d = 5, K = 25, a fresh decision set each round."""
     policy = dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), calibration="paper")
-    environment, grid, seed = dpb.worlds.SphereContexts(), np.array([ROUNDS]), run_seed(0, 0)
+    environment, seed = dpb.worlds.SphereContexts(), run_seed(0, 0)
     public, _ = policy.begin(environment.problem(ROUNDS))
     levels, scale = public.tree.prefix.shape[1], float(public.tree.inner[0])
-    options = (levels, scale, *(float(x) for x in public.regularizers[0]), float(public.settings[2]))
+    options = (levels, scale, *(float(x) for x in public.regularizers[0]), public.settings.level)
     reference: Callable[..., float] = tree_lin_ucb
 
     def by_hand() -> float:
@@ -161,9 +164,7 @@ def linear_loop() -> list[dict[str, object]]:
         return float(reference(5, 25, 0.1, *options, ROUNDS, streams.noise, streams.chance))
 
     def generic() -> float:
-        played = play(policy, environment, grid, seed)
-        assert played is not None
-        return float(played.curves[-1, 0])
+        return _regret(policy, environment)
 
     assert max(generic(), by_hand()) < 0.05 * ROUNDS
     mine, theirs = best_of(generic, by_hand)
@@ -213,7 +214,7 @@ def kernels() -> list[dict[str, object]]:
     """Kernel Thompson sampling with its pauses, against the same written for this case alone."""
     rows, policy = [], dpb.KernelThompson(privacy=dpb.ApproxDP(1.0, 1e-5))
     for name in ("squared-exponential", "matern"):
-        world, seed, grid = dpb.worlds.KernelWorld.standard(name), run_seed(0, 0), np.array([ROUNDS])
+        world = dpb.worlds.KernelWorld.standard(name)
         features, means = world.problem(None).features(), world.means()
         scale, first = policy._scale(world.problem(None), features), policy.schedule()
 
@@ -222,10 +223,8 @@ def kernels() -> list[dict[str, object]]:
         ) -> float:
             return kernel_thompson(means, rows, scale, first, ROUNDS, *Streams.of(run_seed(0, 0)))
 
-        def generic(world: dpb.worlds.KernelWorld = world, seed: Any = seed, grid: Any = grid) -> float:
-            played = play(policy, world, grid, seed)
-            assert played is not None
-            return float(played.curves[-1, 0])
+        def generic(world: dpb.worlds.KernelWorld = world) -> float:
+            return _regret(policy, world)
 
         # Both must be solving the problem: a small part of the regret of uniform play.
         assert max(generic(), by_hand()) < 0.1 * ROUNDS * world.uniform_regret()
@@ -240,6 +239,17 @@ def kernels() -> list[dict[str, object]]:
             }
         )
     return rows
+
+
+def _per_round(what: str, mine: float, other: str, reference: float) -> dict[str, object]:
+    """Seconds a round, against those of another."""
+    return {
+        "what": what,
+        "measured": f"{1e6 * mine:.1f} µs",
+        "reference": f"{other} {1e6 * reference:.1f} µs",
+        "ratio": mine / reference,
+        "goal": "",
+    }
 
 
 def learner() -> list[dict[str, object]]:
@@ -260,15 +270,9 @@ def learner() -> list[dict[str, object]]:
                 it.update(it.select(), 1.0)
 
         mine, reference = best_of(decide, five_draws)
-        rows.append(
-            {
-                "what": f"learner, select + update, {'compiled' if compiled else 'plain Python'}",
-                "measured": f"{1e6 * mine / rounds:.1f} µs",
-                "reference": f"five NumPy normals {1e6 * reference / rounds:.1f} µs",
-                "ratio": mine / reference,
-                "goal": "< 10 µs" if not compiled else "",
-            }
-        )
+        what = f"learner, select + update, {'compiled' if compiled else 'plain Python'}"
+        row = _per_round(what, mine / rounds, "five NumPy normals", reference / rounds)
+        rows.append(row | {"goal": "< 10 µs" if not compiled else ""})
     return rows
 
 
@@ -296,15 +300,8 @@ def exact_noise() -> list[dict[str, object]]:
                 it.update(it.select(*offered), 1.0)
 
         mine, reference = best_of(partial(serve, exact), partial(serve, floats))
-        rows.append(
-            {
-                "what": f"{policy.name()}, select + update, exact noise",
-                "measured": f"{1e6 * mine / rounds:.1f} µs",
-                "reference": f"floating-point noise {1e6 * reference / rounds:.1f} µs",
-                "ratio": mine / reference,
-                "goal": "",
-            }
-        )
+        what = f"{policy.name()}, select + update, exact noise"
+        rows.append(_per_round(what, mine / rounds, "floating-point noise", reference / rounds))
     return rows
 
 

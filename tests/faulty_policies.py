@@ -11,7 +11,8 @@ from dpbandits.arms import GaussianThompson
 from dpbandits.engine import Chance, Noise
 from dpbandits.local import LocalUCB
 from dpbandits.policies.arms import local_ucb
-from dpbandits.policies.linear import batched, randomized_lin_ucb
+from dpbandits.policies.linear import randomized_lin_ucb
+from dpbandits.policies.linear.shared import batched
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.problems.arms import centred
 from dpbandits.testing import conformance

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import dpbandits as dpb
-from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.arms.shared.sampling import beta_sample
 
 
 def _textbook_ucb1(rewards: np.ndarray) -> list[int]:

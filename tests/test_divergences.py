@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from dpbandits.policies.arms.divergences import (
+from dpbandits.policies.arms.shared.divergences import (
     bernoulli_kl,
     kl_upper,
     private_kl,

@@ -99,10 +99,10 @@ def test_the_loop_stops_at_the_pause_and_nowhere_else() -> None:
     public, secret = epoch_greedy().begin(WORLD.problem(None))
     world, streams, ledger = WORLD.world(), Streams.of(1), Ledger.on(np.array([1000]))
     code = compiled_for(public, world)
-    code.run(public, secret, world, *streams, ledger, 1000)
+    code.run(public, secret, world, streams, ledger, 1000)
     assert ledger.done[0] == 12 and asks_pause(public, 12)
     public.pause(secret, streams.noise)
-    code.run(public, secret, world, *streams, ledger, 20)
+    code.run(public, secret, world, streams, ledger, 20)
     assert ledger.done[0] == 20 and not asks_pause(public, 20)
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import dpbandits as dpb
 from dpbandits.cli.main import app
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
-from dpbandits.policies.kernel.outlook import expected_cost, learnable_share
+from dpbandits.policies.kernel.shared.outlook import expected_cost, learnable_share
 
 BUDGET = dpb.ApproxDP(1.0, 1e-5)
 WORLD = dpb.worlds.KernelWorld.standard()

@@ -20,8 +20,9 @@ from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
-from dpbandits.policies.kernel import local_capri, posterior, projection
-from dpbandits.policies.kernel.epochs import shares_of
+from dpbandits.policies.kernel import local_capri
+from dpbandits.policies.kernel.shared import posterior, projection
+from dpbandits.policies.kernel.shared.epochs import shares_of
 from dpbandits.policies.testing import short_form
 from dpbandits.privacy.calibration import limit_of
 from dpbandits.problems.kernel_contexts import bounded
@@ -302,6 +303,13 @@ def test_the_server_has_no_method_that_takes_a_context_or_a_reward(policy: Any) 
     assert list(inspect.signature(methods["released"]).parameters) == []
 
 
+def _send(public: Any, pair: int, value: float, noise: Any) -> Any:
+    for axis in range(public.message.size):
+        drawn = noise.normal(value * public.maps[pair, axis], public.scale)
+        public.message[axis] = rounded(drawn, public.step)
+    return (public.message,)
+
+
 class TrustsTheServersMap(dpb.local.LocalCapri):
     """Sends whatever length the broadcast map gives her term."""
 
@@ -310,11 +318,7 @@ class TrustsTheServersMap(dpb.local.LocalCapri):
     class state(local_capri.Public):
         def report(self, context: int, action: int, reward: float, noise: Any) -> Any:
             pair = context * self.table.shape[1] + action
-            value = bounded(reward, self.confidence.bound)
-            for axis in range(self.message.size):
-                drawn = noise.normal(value * self.maps[pair, axis], self.scale)
-                self.message[axis] = rounded(drawn, self.step)
-            return (self.message,)
+            return _send(self, pair, bounded(reward, self.confidence.bound), noise)
 
     def begin(self, problem: dpb.KernelContexts) -> Any:
         public, secret = super().begin(problem)
@@ -331,11 +335,7 @@ class TrustsWhatIsActive(dpb.local.LocalCapri):
             pair = context * self.table.shape[1] + action
             norms = np.sqrt(np.sum(self.maps**2, axis=1))
             longest = max(1.0, float(np.max(norms[self.active.ravel()], initial=0.0)))
-            value = bounded(reward, self.confidence.bound) / longest
-            for axis in range(self.message.size):
-                drawn = noise.normal(value * self.maps[pair, axis], self.scale)
-                self.message[axis] = rounded(drawn, self.step)
-            return (self.message,)
+            return _send(self, pair, bounded(reward, self.confidence.bound) / longest, noise)
 
     def begin(self, problem: dpb.KernelContexts) -> Any:
         public, secret = super().begin(problem)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 import dpbandits as dpb
-from dpbandits.engine import Streams, known_axes
+from dpbandits.engine import Streams, static_size
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, UnusableFeatures
-from dpbandits.policies.linear.algebra import cholesky, eigen, invert, norm_bound
-from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
-from dpbandits.policies.linear.confidence import estimate
-from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.algebra import cholesky, eigen, invert, norm_bound
+from dpbandits.policies.linear.shared.choosing import most_promising, most_promising_of_all
+from dpbandits.policies.linear.shared.confidence import estimate
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.testing import rehearse
 from dpbandits.testing import check_policy
 
@@ -48,7 +48,7 @@ def test_eigenvectors_are_those_of_numpy(dim: int) -> None:
 def test_inverse_and_determinant_are_those_of_numpy(dim: int) -> None:
     matrix = _symmetric(dim, dim) / 10.0
     matrix = matrix @ matrix
-    lower, inverse, axes = np.zeros((dim, dim)), np.zeros((dim, dim)), known_axes(dim)
+    lower, inverse, axes = np.zeros((dim, dim)), np.zeros((dim, dim)), static_size(dim)
     log_det = cholesky(matrix, 2.0, lower, axes)
     invert(lower, inverse, axes)
     whole = matrix + 2.0 * np.eye(dim)
@@ -71,7 +71,7 @@ def test_the_shortcut_chooses_like_the_full_score(seed: int, dim: int, count: in
     score = features @ mean + width * np.sqrt(np.einsum("ki,ij,kj->k", features, shape, features))
     chosen = most_promising(features, mean, shape, width, norm_bound(shape, mean), mean, draw)
     assert score[chosen] >= score.max() - 1e-9
-    chosen = most_promising_of_all(features, mean, shape, width, known_axes(dim), draw)
+    chosen = most_promising_of_all(features, mean, shape, width, static_size(dim), draw)
     assert score[chosen] >= score.max() - 1e-9
 
 
@@ -182,7 +182,7 @@ class Stepped:
 
     def run(self, stop: int) -> None:
         """Play until so many rounds are done."""
-        self.code.run(self.public, self.secret, self.world, *self.streams, self.ledger, stop)
+        self.code.run(self.public, self.secret, self.world, self.streams, self.ledger, stop)
 
 
 def _stops() -> list[int]:
@@ -267,8 +267,8 @@ def _distance(stepped: Stepped) -> float:
     public = stepped.public
     beta = float(public.width[0])
     if isinstance(stepped.public.settings, np.ndarray) and hasattr(public, "log_det"):
-        level = math.log(1.0 / public.settings[2])
-        beta = public.settings[0] * math.sqrt(2.0 * level + public.log_det[0]) + public.settings[1]
+        level = math.log(1.0 / public.settings.alpha)
+        beta = public.settings.sigma * math.sqrt(2.0 * level + public.log_det[0]) + public.settings.prior
     off = stepped.world.shown.theta - public.mean
     return math.sqrt(float(off @ np.linalg.solve(public.shape, off))) / beta
 

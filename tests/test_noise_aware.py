@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom, norm
 
 import dpbandits as dpb
-from dpbandits.policies.arms.estimates import start_estimates, update_estimate
 from dpbandits.policies.arms.noise_aware_imed import evidence_against, log_erfcx
+from dpbandits.policies.arms.shared.estimates import start_estimates, update_estimate
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.sums.batches import start_batches
 

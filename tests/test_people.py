@@ -20,9 +20,9 @@ from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import is_local, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput, NotImplied
 from dpbandits.policies import Policy, policy_kinds
-from dpbandits.policies.arms.estimates import start_estimates, update_estimate
 from dpbandits.policies.arms.gaussian_thompson import draws_cost as thompson_cost
 from dpbandits.policies.arms.gaussian_thompson import draws_multiplier
+from dpbandits.policies.arms.shared.estimates import start_estimates, update_estimate
 from dpbandits.policies.people import People
 from dpbandits.policies.testing import short_form
 from dpbandits.privacy.accounting import grouped

@@ -16,7 +16,7 @@ from dpbandits.engine import Streams, leaves
 from dpbandits.engine.streams import run_seed
 from dpbandits.mechanisms.rounding import rounded_to
 from dpbandits.policies import policy_kinds
-from dpbandits.policies.arms.estimates import of_estimates, start_estimates, update_estimate
+from dpbandits.policies.arms.shared.estimates import of_estimates, start_estimates, update_estimate
 from dpbandits.policies.released import Reading, of_sums, of_values
 from dpbandits.policies.rounds import Round
 from dpbandits.policies.testing import rehearse, short_form

@@ -19,11 +19,11 @@ from dpbandits.engine.streams import run_seed
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.mechanisms.gram import add_row, pair_size
 from dpbandits.policies import Policy, kernel, linear, matroid
-from dpbandits.policies.kernel import epochs
-from dpbandits.policies.kernel.epochs import shares_of
-from dpbandits.policies.kernel.posterior import absorb, design
-from dpbandits.policies.kernel.projection import whitened
-from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.kernel.shared import epochs
+from dpbandits.policies.kernel.shared.epochs import shares_of
+from dpbandits.policies.kernel.shared.posterior import absorb, design
+from dpbandits.policies.kernel.shared.projection import whitened
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.local import LocalPolicy
 from dpbandits.policies.testing import short_form
 from dpbandits.problems.arms import centred

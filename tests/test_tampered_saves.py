@@ -18,7 +18,7 @@ from dpbandits.engine.state import FROM_RECIPE, limits_of
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.policies import Learner, Policy, policy_kinds
 from dpbandits.policies.people import People
-from dpbandits.policies.saving import restore
+from dpbandits.policies.saving import restore, rounds_counted
 from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.problems import UniformMatroid
 from dpbandits.testing import example_environment, example_policies
@@ -158,7 +158,7 @@ def test_a_state_counts_its_rounds(policy: Policy) -> None:
         return
     for step in range(5):
         play(learner, world, 17, step)
-        assert learner._public.observed() == learner._rounds.observed
+        assert rounds_counted(learner._public) == learner._rounds.observed
 
 
 Parts = tuple[dict[str, Any], dict[str, Any]]

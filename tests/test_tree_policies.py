@@ -13,7 +13,7 @@ from dpbandits.engine import Streams
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms import hybrid_thompson, tree_thompson
-from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.arms.shared.sampling import beta_sample
 from dpbandits.policies.testing import rehearse
 
 FIVE = dpb.Arms(5, horizon=100_000)

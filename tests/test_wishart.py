@@ -14,7 +14,7 @@ from dpbandits import ApproxDP, Arms, GaussianDP, Guarantee, PureDP, Trust, Trus
 from dpbandits.audit import replay
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost
-from dpbandits.engine import Chance, Noise, known_axes
+from dpbandits.engine import Chance, Noise, static_size
 from dpbandits.errors import BudgetNotAccepted
 from dpbandits.mechanisms.gram import add_square, triangle_size, unpack
 from dpbandits.mechanisms.wishart import draw_wishart, matrix_size, wishart_dof, wishart_levels
@@ -271,7 +271,7 @@ def test_a_matrix_of_another_size_is_refused(entries: int, size: int) -> None:
     """Drawn too small, it would leave entries without noise."""
     noise, scratch = np.random.default_rng(0), np.zeros((size, size))
     with pytest.raises(ValueError, match="no matrix of size"):
-        draw_wishart(noise, np.zeros(entries), np.zeros(entries), 40, 0.5, scratch, known_axes(size))
+        draw_wishart(noise, np.zeros(entries), np.zeros(entries), 40, 0.5, scratch, static_size(size))
 
 
 @pytest.mark.parametrize("horizon", [9, 16, 17])

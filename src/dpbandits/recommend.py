@@ -15,7 +15,7 @@ from dpbandits.policies.kernel import (
     LocalCapri,
     LocalKernelThompson,
 )
-from dpbandits.policies.kernel.outlook import LITTLE, learnable_share, short_horizon
+from dpbandits.policies.kernel.shared.outlook import MIN_LEARNABLE_SHARE, learnable_share, short_horizon
 from dpbandits.policies.linear import LinUCB, LocalLinUCB, RandomizedLinUCB, TreeContextualUCB
 from dpbandits.policies.matroid import FocusedMatroidUCB
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
@@ -221,7 +221,7 @@ def _for_kernels(
         )
     if local and problem.horizon is not None:
         share = learnable_share(problem, privacy, problem.horizon, local=True)
-        if share < LITTLE:
+        if share < MIN_LEARNABLE_SHARE:
             said = short_horizon(problem, privacy, share)
             reason += f" But {said}."
     return Recommendation(policy=policy, reason=reason)

@@ -7,8 +7,8 @@ import numpy as np
 
 from dpbandits.policies.kernel import capri, kernel_thompson
 from dpbandits.policies.kernel.capri import Capri
-from dpbandits.policies.kernel.epochs import Array, renew
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson
+from dpbandits.policies.kernel.shared.epochs import Array, Sums, renew
 from dpbandits.policies.policy import Policy
 from dpbandits.problems import KernelContexts
 
@@ -21,18 +21,13 @@ class SupportOnly(Capri):
     first_epoch: int | None = 7
 
     class state(capri.Public):
-        def pause(self, secret: capri.Secret, noise: Any) -> None:
+        def pause(self, secret: Sums, noise: Any) -> None:
             """The largest |u| over pairs of contexts whose weight is above 0."""
             super().pause(secret, noise)
             norms = np.sqrt(np.sum(self.maps**2, axis=1)).reshape(self.active.shape)
             largest = np.max(norms[self.active & (self.weights > 0.0)[:, None]])
             self.maps[...] /= largest
             self.reach[0] *= largest
-
-    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
-        """The usual state, in the class whose verbs are wrong."""
-        public, secret = super().begin(problem)
-        return self.state(*public), secret
 
 
 class CountingSecret(NamedTuple):
@@ -69,7 +64,7 @@ class RealisedDesign(KernelThompson):
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Counts as well as sums."""
         public, secret = super().begin(problem)
-        return self.state(*public), CountingSecret(secret.sums, np.zeros(problem.pairs))
+        return public, CountingSecret(secret.sums, np.zeros(problem.pairs))
 
 
 BROKEN_KERNELS: tuple[type[Policy], ...] = (SupportOnly, RealisedDesign)

@@ -9,9 +9,9 @@ import numpy as np
 from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import add_row
 from dpbandits.policies.linear import randomized_lin_ucb
-from dpbandits.policies.linear.batched import END, ROUND, Rows
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
-from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.batched import END, ROUND, Rows
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.linear.tree_lin_ucb import TreeLinUCB
 from dpbandits.policies.policy import Policy
 from dpbandits.problems.linear import LinearProblem

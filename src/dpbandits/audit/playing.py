@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.audit.scripts import Design
-from dpbandits.engine import Streams, arguments, bare, leaves, pause_if_due, wrapped
+from dpbandits.engine import Streams, arguments, bare, has_pauses, leaves, pause_if_due, wrapped
 from dpbandits.engine.cache import compiled
 from dpbandits.engine.loop import Ledger, compiled_for, run_rounds
 from dpbandits.engine.state import classes
@@ -40,6 +40,16 @@ class Seen(NamedTuple):
 
     chosen: NDArray[np.uint8]  # (runs, rounds, actions)
     numbers: Array  # (runs, rounds looked at, numbers)
+
+
+class Kept(NamedTuple):
+    """What many runs share: the memory of their state, and where they write down what is seen."""
+
+    memory: NDArray[np.int64]
+    first: NDArray[np.int64]  # what it is set back to
+    looks: NDArray[np.int64]  # the rounds after which it is copied
+    chosen: NDArray[np.uint8]
+    looked: NDArray[np.int64]  # the copies
 
 
 # (runs, seed, the rounds to look at) → what was seen
@@ -70,16 +80,14 @@ def _simulated(design: Design, which: int) -> Play:
     pieces = np.split(memory, ends[:-1])
     states = [_laid_out(state, piece) for state, piece in zip(begun, pieces, strict=True)]
     public, first = states[0], memory.copy()
-    many: Callable[..., None] = (
-        _pausing if "next_pause" in public._fields else _compiled_many(public, states[2])
-    )
+    many: Callable[..., None] = _pausing if has_pauses(public) else _compiled_many(public, states[2])
     ledger = Ledger.on(np.array([design.rounds]))
 
     def play(runs: int, seed: np.random.SeedSequence, looks: list[int]) -> Seen:
         chosen = np.zeros((runs, design.rounds, design.actions), np.uint8)
         looked = np.zeros((runs, len(looks), pieces[0].size), np.int64)
-        records = memory, first, np.array(looks, np.int64), chosen, looked
-        many(*states, *Streams.of(seed), ledger, *records)
+        kept = Kept(memory, first, np.array(looks, np.int64), chosen, looked)
+        many(*states, Streams.of(seed), ledger, kept)
         return Seen(chosen, _read(public, looked))
 
     return play
@@ -123,27 +131,15 @@ def _read(public: Any, looked: NDArray[np.int64]) -> Array:
     return np.concatenate(parts, axis=2)
 
 
-def _many(
-    public: Any,
-    secret: Any,
-    world: Any,
-    noise: Any,
-    explore: Any,
-    chance: Any,
-    ledger: Any,
-    memory: Any,
-    first: Any,
-    looks: Any,
-    chosen: Any,
-    looked: Any,
-) -> None:
+def _many(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, kept: Any) -> None:
     """The loop of `simulate`, again and again from the first state."""
+    memory, first, looks, chosen, looked = kept
     for run in range(chosen.shape[0]):
         for word in range(memory.size):
             memory[word] = first[word]
         ledger.done[0], place = 0, 0
         for t in range(chosen.shape[1]):
-            run_rounds(public, secret, world, noise, explore, chance, ledger, t + 1)
+            run_rounds(public, secret, world, streams, ledger, t + 1)
             if place < looks.size and looks[place] == t:
                 for word in range(looked.shape[2]):
                     looked[run, place, word] = memory[word]
@@ -166,30 +162,17 @@ def _compile(outside: tuple[str, ...], kinds: tuple[type, ...]) -> Callable[...,
     return compiled(_many, outside=outside)[0]
 
 
-def _pausing(
-    public: Any,
-    secret: Any,
-    world: Any,
-    noise: Any,
-    explore: Any,
-    chance: Any,
-    ledger: Any,
-    memory: Any,
-    first: Any,
-    looks: Any,
-    chosen: Any,
-    looked: Any,
-) -> None:
+def _pausing(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, kept: Any) -> None:
     """The same for a policy whose pauses are in plain Python."""
     rounds = compiled_for(public, world).run
-    for run in range(chosen.shape[0]):
-        memory[:] = first
+    for run in range(kept.chosen.shape[0]):
+        kept.memory[:] = kept.first
         ledger.done[0] = 0
-        for t in range(chosen.shape[1]):
-            pause_if_due(public, secret, noise, t)
-            rounds(public, secret, world, noise, explore, chance, ledger, t + 1)
-            looked[run, looks == t] = memory[: looked.shape[2]]
-        chosen[run] = world.script.chosen
+        for t in range(kept.chosen.shape[1]):
+            pause_if_due(public, secret, streams.noise, t)
+            rounds(public, secret, world, streams, ledger, t + 1)
+            kept.looked[run, kept.looks == t] = kept.memory[: kept.looked.shape[2]]
+        kept.chosen[run] = world.script.chosen
 
 
 def _numbers(public: Any) -> Array:

@@ -33,6 +33,7 @@ from dpbandits.audit.adversary import (
 from dpbandits.audit.designs import designs_for
 from dpbandits.audit.playing import FORMS, Resume, Seen, player
 from dpbandits.audit.scripts import Design
+from dpbandits.engine import has_pauses
 from dpbandits.errors import AuditError
 from dpbandits.policies import LocalPolicy, Policy
 from dpbandits.privacy.guarantees import Trust
@@ -133,7 +134,7 @@ def sample(
         raise AuditError(f"{type(policy).__name__} has no people of its own: it is not a local policy")
     tried = list(designs_for(policy)) if designs is None else designs
     claim = _claim(tried[0])
-    if "next_pause" in tried[0].policy.begin(tried[0].problem)[0]._fields:
+    if has_pauses(tried[0].policy.begin(tried[0].problem)[0]):
         runs //= _PAUSING
     began, shown = time.perf_counter(), {}
     for view in views:

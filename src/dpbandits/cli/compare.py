@@ -27,7 +27,12 @@ from dpbandits.cli.worlds import check_fits, environment
 from dpbandits.engine.cache import cache_home
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
-from dpbandits.policies.kernel.outlook import LITTLE, expected_cost, learnable_share, short_horizon
+from dpbandits.policies.kernel.shared.outlook import (
+    MIN_LEARNABLE_SHARE,
+    expected_cost,
+    learnable_share,
+    short_horizon,
+)
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.problems import KernelContexts
 from dpbandits.reports.html import Page
@@ -143,7 +148,7 @@ def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) ->
     said = f"{expected_cost(problem, rounds, local=bool(locals_))}, roughly"
     if private is not None:
         share = learnable_share(problem, private.privacy, rounds, local=True)
-        if share < LITTLE:
+        if share < MIN_LEARNABLE_SHARE:
             said += f"; note: {short_horizon(problem, private.privacy, share)}"
     return said
 

@@ -1,7 +1,7 @@
 """One source per algorithm: verbs of named tuples, run plain, compiled, or in one compiled loop."""
 
 from dpbandits.engine.flight import wait
-from dpbandits.engine.sizes import known_axes, length
+from dpbandits.engine.sizes import length, static_size
 from dpbandits.engine.state import (
     NoSecret,
     arguments,
@@ -16,6 +16,7 @@ from dpbandits.engine.verbs import (
     asks_pause,
     check_policy_verbs,
     check_verbs,
+    has_pauses,
     is_local,
     pause_if_due,
     steps_of,
@@ -32,12 +33,13 @@ __all__ = [
     "beyond_limits",
     "check_policy_verbs",
     "check_verbs",
+    "has_pauses",
     "is_local",
-    "known_axes",
     "leaves",
     "length",
     "pause_if_due",
     "state_bytes",
+    "static_size",
     "steps_of",
     "wait",
     "wrapped",

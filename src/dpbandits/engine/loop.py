@@ -54,26 +54,25 @@ def _keep(ledger: Ledger, point: int, regret: float, earned: float, optimum: flo
 
 
 @register_jitable(forceinline=True)
+def _add_up(paid: Any, regret: float, earned: float, optimum: float) -> tuple[float, float, float]:
+    """The totals, with what a round is settled at: the best mean, the chosen one, the reward."""
+    best, mean, income = paid
+    return regret + (best - mean), earned + income, optimum + best
+
+
+@register_jitable(forceinline=True)
 def _mark(grid: Any, point: int) -> int:
     """The next round of the grid; a look at the array in every round would take a tenth of the time."""
     return int(grid[point]) if point < grid.size else -1
 
 
 @register_jitable(**OPTIONS)
-def run_rounds(
-    public: Any,
-    secret: Any,
-    world: Any,
-    noise: Any,
-    explore: Any,
-    chance: Any,
-    ledger: Any,
-    stop: int,
-) -> None:
+def run_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int) -> None:
     """Play rounds until `stop` or until the policy asks for its pause."""
     done, point = ledger.done[0], ledger.done[1]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
     mark = _mark(ledger.grid, point)
+    noise, explore, chance = streams
     while done < stop:
         if asks_pause(public, done):
             break
@@ -81,10 +80,7 @@ def run_rounds(
         action = decide(public, secret, context, noise, explore)
         reward = world.pay(context, action, chance)
         learn(public, secret, context, action, reward, noise)
-        best, mean, income = world.settle(context, action, reward)
-        regret += best - mean
-        earned += income
-        optimum += best
+        regret, earned, optimum = _add_up(world.settle(context, action, reward), regret, earned, optimum)
         done += 1
         if done == mark:
             point = _keep(ledger, point, regret, earned, optimum)
@@ -97,9 +93,7 @@ def _run_in_flight(
     public: Any,
     secret: Any,
     world: Any,
-    noise: Any,
-    explore: Any,
-    chance: Any,
+    streams: Any,
     ledger: Any,
     stop: int,
     flight: Any,
@@ -116,6 +110,7 @@ def _run_in_flight(
     done, point, closed = ledger.done[0], ledger.done[1], flight.closed[0]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
     places, mark = flight.began.size, _mark(ledger.grid, point)
+    noise, explore, chance = streams
     while done < stop:
         now = times[done - first]
         while closed < done and (
@@ -141,10 +136,7 @@ def _run_in_flight(
         flight.began[place] = now
         flight.due[place] = now + delays[done - first]
         wait(public, action, 1)
-        best, mean, income = world.settle(context, action, reward)
-        regret += best - mean
-        earned += income
-        optimum += best
+        regret, earned, optimum = _add_up(world.settle(context, action, reward), regret, earned, optimum)
         done += 1
         if done == mark:
             point = _keep(ledger, point, regret, earned, optimum)

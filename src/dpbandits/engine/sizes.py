@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 _FEW = 8
 
 
-def known_axes(size: int) -> NDArray[np.float64]:
+def static_size(size: int) -> NDArray[np.float64]:
     """An array whose `length` is `size`: with that many dimensions where they are few."""
     return np.zeros((1,) * size if 1 < size <= _FEW else size)
 
 
 @register_jitable(forceinline=True)
 def length(axes: Any) -> int:
-    """The size that `known_axes` was given; also that of any vector."""
+    """The size that `static_size` was given; also that of any vector."""
     size: int = axes.ndim if axes.ndim > 1 else axes.size
     return size

@@ -18,6 +18,7 @@ one within a policy's. The verbs are methods of `public`, of the world, of the m
 ``join(self, item)``                              add an item if the set stays independent
 ``choose(self, features, explore)``               what a `select` that is shared leaves open
 ``restate(self)``                                 what a `release` that is shared leaves open
+``index_of(self, arm, log_t)``                    what a `restate` that is shared leaves open
 ================================================  ==================================================
 
 A policy has either `release` and `observe` (the learner is trusted with raw data) or `report` and
@@ -53,6 +54,7 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "join": ("self", "item"),
     "choose": ("self", "features", "explore"),
     "restate": ("self",),
+    "index_of": ("self", "arm", "log_t"),
 }
 _WORLD = ("offer", "pay", "settle")
 # A verb that LLVM finds too large to inline would cost 40 ns a call for its arguments alone, so it is
@@ -207,9 +209,14 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
     return learn
 
 
+def has_pauses(public: Any) -> bool:
+    """Whether a policy's state asks for pauses at all."""
+    return "next_pause" in public._fields
+
+
 def asks_pause(public: Any, done: int) -> bool:
     """Whether the policy asks for its `pause` before the next round."""
-    return "next_pause" in public._fields and bool(done >= public.next_pause[0])
+    return has_pauses(public) and bool(done >= public.next_pause[0])
 
 
 @overload(asks_pause, strict=False, jit_options=INLINED)

@@ -27,9 +27,9 @@ width moves β by 2⁻¹⁰·μ·φ, which is more for every μ above 10⁻¹².
 small s, where the difference shows.
 
 **Sums in floating point.** Rewards and rows are stored on grids of their own, on which sums are exact
-(`problems/arms.py`, `policies/linear/rows.py`). Where they are not, two neighbouring sums of n numbers
-within ½, added one by one, differ by at most Δ + n²·2⁻⁵³: for 10⁶ of them a tenth of what the width
-pays for.
+(`problems/arms.py`, `policies/linear/shared/rows.py`). Where they are not, two neighbouring sums of n
+numbers within ½, added one by one, differ by at most Δ + n²·2⁻⁵³: for 10⁶ of them a tenth of what the
+width pays for.
 
 Not for Wishart noise, which is no draw around a location, and not for sums that are drawn anew in every
 round without end (`sums/factorized.py`): there D has no bound.

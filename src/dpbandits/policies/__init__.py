@@ -1,4 +1,7 @@
-"""Every policy, found by its name; a folder per kind of problem, a file per policy."""
+"""Every policy, found by its name; a folder per kind of problem, a file per policy.
+
+What several policies of a folder need is in its `shared/`: every other file is a policy.
+"""
 
 from types import ModuleType
 

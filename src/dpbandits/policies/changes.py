@@ -11,7 +11,7 @@ import numpy as np
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.arms.episodes import NEXT
+from dpbandits.policies.arms.shared.episodes import NEXT
 
 if TYPE_CHECKING:
     from dpbandits.policies.learner import Learner

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import beyond_limits, leaves
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
     from dpbandits.problems import Problem
 
+Array = NDArray[np.float64]
 FORMAT = 1
+# No generator gets further from the location than this many scales: 36.8 for Laplace, 13.7 for Gaussian.
+NOISE_REACH = 40.0
 
 
 def pack(kind: str, policy: "Policy", problem: "Problem", rounds: int, **content: Any) -> bytes:
@@ -112,3 +116,15 @@ def _array(name: str, own: Any, given: Any) -> Any:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
+
+
+def noisy_vector(content: Any, size: int, bound: float, scale: float) -> tuple[Array]:
+    """The content of a message: one vector, each number within reach of noise around ±bound."""
+    vector = content[0] if isinstance(content, list) and len(content) == 1 else None
+    if not (isinstance(vector, list) and len(vector) == size):
+        raise InvalidInput(f"expected the content of a message to be a list of {size} numbers")
+    values = np.array([checks.number("content", value) for value in vector])
+    limit = 1.001 * bound + NOISE_REACH * scale
+    if not (np.abs(values) <= limit).all():
+        raise InvalidInput(f"expected the numbers of a message to be at most {limit:g} in size")
+    return (values,)

@@ -1,8 +1,9 @@
 """Policies that learn from one person at most once in a batch, which makes her rounds cost less."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
+from dpbandits import checks
 from dpbandits.policies.policy import OpenBatches
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import NonPrivate, PureDP
@@ -64,3 +65,26 @@ class OncePerBatch(TrustedPolicy):
     def batch_number(self, public: Any, slot: int) -> int:
         """How many batches of a slot were released."""
         return int(public.batches.released[slot])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OncePerBlock(OncePerBatch):
+    """A policy whose noise is drawn together for a block of batches."""
+
+    abstract: ClassVar[bool] = True
+
+    block: Annotated[
+        int, "Releases whose noise is drawn together: more of them means less noise each."
+    ] = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
+
+    def suited_to_returning(self) -> Self:
+        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
+        return replace(self, block=1)
+
+    def blocks_used(self) -> int:
+        """As given."""
+        return self.block

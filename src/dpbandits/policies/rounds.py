@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbandits.engine import bare, is_local, pause_if_due, steps_of, wait, wrapped
+from dpbandits.engine import bare, has_pauses, is_local, pause_if_due, steps_of, wait, wrapped
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.verbs import Steps
 from dpbandits.policies.people import People
@@ -90,7 +90,7 @@ class Rounds:
         self._decide, self._learn = steps
         self._is_local = is_local(type(public))
         self._leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
-        self._pauses = "next_pause" in public._fields
+        self._pauses = has_pauses(public)
 
     @property
     def closed(self) -> int:
@@ -111,8 +111,7 @@ class Rounds:
         while self.open and self._is_due():
             self._close(noise)
         self.closed_then = self.decided - len(self.open)
-        if self._pauses:
-            pause_if_due(self.public, self.secret, noise, self.observed)
+        self._pause(noise)
         action = None if person is None else self._best_known(person, noise)
         counts = action is None
         if counts:
@@ -146,10 +145,13 @@ class Rounds:
         while self.open:
             self._close(noise)
         self.closed_then = self.closed
-        if self._pauses:
-            pause_if_due(self.public, self.secret, noise, self.observed)
+        self._pause(noise)
         if not self._is_local:
             self.public.release(self.secret, noise)
+
+    def _pause(self, noise: Any) -> None:
+        if self._pauses:
+            pause_if_due(self.public, self.secret, noise, self.observed)
 
     def _is_due(self) -> bool:
         if len(self.open) >= self.in_flight:
@@ -188,8 +190,7 @@ class Rounds:
         reward = oldest.reward if oldest.answered else self.problem.missing
         if type(action) is not int:
             action, reward = wrapped(action), wrapped(reward)
-        if self._pauses:
-            pause_if_due(self.public, self.secret, noise, self.observed)
+        self._pause(noise)
         if not oldest.counts:
             return None
         if oldest.person is not None or not self.closes_at_once:

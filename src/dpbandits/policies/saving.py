@@ -371,7 +371,8 @@ def _check_counts(rounds: Rounds) -> None:
     fits = rounds.observed <= closed if rounds.people else rounds.observed == closed
     if not (fits and rounds.closed_then <= closed and len(rounds.open) <= rounds.in_flight):
         raise ValueError("its counts of rounds do not agree")
-    if hasattr(public, "observed") and public.observed() != rounds.observed:
+    counted = rounds_counted(public)
+    if counted is not None and counted != rounds.observed:
         raise ValueError("its counts of rounds are not those of its state")
     # A horizon is one of decisions, some of which may be for people from whom nothing is learned.
     if hasattr(public, "drawn_for") and public.drawn_for() > rounds.decided + rounds.closings:
@@ -386,7 +387,24 @@ def _check_counts(rounds: Rounds) -> None:
 
 def _waiting(public: Any) -> Any:
     """What the state has counted of the rounds in flight."""
-    return public.in_flight() if hasattr(public, "in_flight") else getattr(public, "waiting", 0)
+    counts = _counting_part(public, "in_flight")
+    return getattr(public, "waiting", 0) if counts is None else counts.in_flight()
+
+
+def rounds_counted(public: Any) -> int | None:
+    """How many rounds are closed by a state's own count; None if it has none.
+
+    It says so itself, or the part of it that counts does; otherwise its field `round` is that number.
+    """
+    counts = _counting_part(public, "observed")
+    if counts is not None:
+        return int(counts.observed())
+    return int(public.round[0]) if "round" in public._fields else None
+
+
+def _counting_part(public: Any, method: str) -> Any:
+    parts = (part for part in (public, *public) if hasattr(part, "_fields"))
+    return next((part for part in parts if hasattr(part, method)), None)
 
 
 def _check_changes(learner: Learner) -> None:

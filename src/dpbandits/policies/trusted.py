@@ -1,11 +1,12 @@
 """Policies whose learner is trusted with raw data; `local.py` has those that trust nobody."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dpbandits.engine.streams import Seed, learner_seed
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.policy import NoiseKind, Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.problems import Problem
 
 
@@ -44,3 +45,13 @@ class TrustedPolicy(Policy):
         options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         exact = self._draws_exactly(problem, noise, seed)
         return Learner.begin(self, problem, seed=learner_seed(seed), exact=exact, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutBudget(TrustedPolicy):
+    """A policy that no budget can be asked of."""
+
+    abstract: ClassVar[bool] = True
+    accepts: ClassVar = (NonPrivate,)
+
+    privacy: Budget = field(default_factory=NonPrivate)

@@ -371,3 +371,8 @@ class NonPrivate(Budget):
 
 # Every kind that Gaussian noise can be calibrated to.
 GAUSSIAN_KINDS: tuple[type[Budget], ...] = (GaussianDP, ApproxDP, ZeroConcentratedDP, RenyiDP)
+# What policies accept: with Gaussian noise; with one Laplace draw for each reward, which meets μ-GDP at
+# the ε that suffices; with either noise, by the budget.
+GAUSSIAN_OR_NONE: tuple[type[Budget], ...] = (*GAUSSIAN_KINDS, NonPrivate)
+LAPLACE_OR_NONE: tuple[type[Budget], ...] = (PureDP, GaussianDP, NonPrivate)
+EVERY_KIND: tuple[type[Budget], ...] = (PureDP, *GAUSSIAN_KINDS, NonPrivate)

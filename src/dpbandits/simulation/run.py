@@ -81,7 +81,7 @@ def _one_at_a_time(code: Compiled) -> Callable[..., None]:
     def go_on(public: Any, secret: Any, world: Any, streams: Streams, ledger: Ledger, stop: int) -> None:
         if stop > 0:
             pause_if_due(public, secret, streams.noise, int(ledger.done[0]))
-        code.run(public, secret, world, *streams, ledger, stop)
+        code.run(public, secret, world, streams, ledger, stop)
 
     return go_on
 
@@ -96,9 +96,7 @@ def _in_flight(
         end = min(stop, schedule.up_to(int(ledger.done[0])))
         if stop > 0:
             pause_if_due(public, secret, streams.noise, int(flight.closed[0]))
-        moments = schedule.first, schedule.times, schedule.delays
-        code.run_in_flight(
-            public, secret, world, *streams, ledger, end, flight, schedule.patience, *moments
-        )
+        timed = flight, schedule.patience, schedule.first, schedule.times, schedule.delays
+        code.run_in_flight(public, secret, world, streams, ledger, end, *timed)
 
     return go_on

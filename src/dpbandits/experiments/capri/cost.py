@@ -16,7 +16,7 @@ from dpbandits.experiments.capri.setting import DELTA, PAPER, thompson
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri
-from dpbandits.policies.kernel.outlook import expected_cost
+from dpbandits.policies.kernel.shared.outlook import expected_cost
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
 from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure

@@ -106,7 +106,7 @@ def _kept_by(
         for run in range(runs):
             public, secret = policy.begin(films.problem(rounds))
             streams, ledger = Streams.of(run_seed(0, run)), Ledger.on(np.array([rounds]))
-            compiled_for(public, state).run(public, secret, state, *streams, ledger, rounds)
+            compiled_for(public, state).run(public, secret, state, streams, ledger, rounds)
             last = public.played if isinstance(policy, FocusedMatroidUCB) else public.greedy
             kept.append(np.isin(best, last.basis))
         found[label] = np.array(kept)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.experiments.figure import Claim, Figure, Scale
+from dpbandits.experiments.figure import Claim, Scale
 from dpbandits.experiments.ou_2024.setting import (
     DELTAS,
     HORIZON,
     PAPER,
+    FormulaFigure,
     plot_epsilon,
     privacy_axes,
     true_budget,
@@ -21,7 +22,7 @@ from dpbandits.reports.figures import new_figure
 from dpbandits.simulation import Trace
 
 
-class Analyses(Figure):
+class Analyses(FormulaFigure):
     """Figure 4: three privacy analyses of the same algorithm."""
 
     name: ClassVar[str] = "ou-fig4"
@@ -33,10 +34,6 @@ class Analyses(Figure):
         "mechanism with sensitivity/deviation 1/√2, in the same advanced composition; it does not "
         "depend on N. The printed curve is no guarantee.",
     )
-
-    def describe_scale(self, scale: Scale) -> str:
-        """Formulas have one scale."""
-        return "formula, T = 1000"
 
     @staticmethod
     def gdp(delta: float) -> float:

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from dpbandits.experiments.figure import Claim, Figure, Scale
+from dpbandits.experiments.figure import Claim, Scale
 from dpbandits.experiments.ou_2024.setting import (
     DELTAS,
     HORIZON,
     PAPER,
+    FormulaFigure,
     plot_epsilon,
     privacy_axes,
     true_budget,
@@ -24,7 +25,7 @@ def printed_mu(horizon: int, prepulls: int, variance_scale: float) -> float:
     return math.sqrt(horizon / (variance_scale * (prepulls + 1.0)))
 
 
-class PrivacyCurves(Figure):
+class PrivacyCurves(FormulaFigure):
     """Figure 1: ε against δ for several b and c."""
 
     name: ClassVar[str] = "ou-fig1"
@@ -35,10 +36,6 @@ class PrivacyCurves(Figure):
         "can only move draws made after its arm was played once (dotted line).",
     )
     _PREPULLS: ClassVar = (0, 1, 4, 9, 49, 99)
-
-    def describe_scale(self, scale: Scale) -> str:
-        """Formulas have one scale."""
-        return "formula, T = 1000"
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels, δ on a log axis."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits.experiments.figure import Figure, Scale
 from dpbandits.policies.arms import GaussianThompson
 from dpbandits.privacy.budgets import GaussianDP
 from dpbandits.problems import Arms
@@ -13,6 +14,14 @@ from dpbandits.reports.figures import legend_beside, light_axes, line_style
 PAPER = "Ou, Avella Medina & Cummings 2024"
 HORIZON = 1000  # of the two figures of formulas
 DELTAS = np.geomspace(1e-10, 1e-2, 81)
+
+
+class FormulaFigure(Figure):
+    """A figure of formulas, of which nothing is simulated."""
+
+    def describe_scale(self, scale: Scale) -> str:
+        """Formulas have one scale."""
+        return f"formula, T = {HORIZON}"
 
 
 def true_budget(arms: int) -> GaussianDP:

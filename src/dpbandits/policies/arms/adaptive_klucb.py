@@ -3,28 +3,18 @@ r"""AdaP-KLUCB: KL-UCB on batches that double and are then forgotten (Azize & Ba
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.batched_index import (
-    ForgetfulIndex,
-    Indexed,
-    log_round,
-    size_of,
-    unit_interval,
-)
-from dpbandits.policies.arms.divergences import kl_upper
-from dpbandits.policies.arms.episodes import is_known
+from dpbandits.policies.arms.shared.batched_index import ForgetfulIndex, Indexed, size_of, unit_interval
+from dpbandits.policies.arms.shared.divergences import kl_upper
 
 
 class Public(Indexed):
     """As every batched index, with `forgets` set; size is h, half of N after the first batches."""
 
-    def restate(self) -> None:
-        """The index of every arm that is known."""
-        log_t = log_round(self)
-        for arm in range(self.size.size):
-            if is_known(self, arm):
-                level = self.alpha * log_t / size_of(self, arm)
-                raised = unit_interval(self.mean[arm] + level / self.epsilon)
-                self.score[arm] = kl_upper(raised, level)
+    def index_of(self, arm: int, log_t: float) -> float:
+        """The index of an arm that is known."""
+        level = self.alpha * log_t / size_of(self, arm)
+        raised = unit_interval(self.mean[arm] + level / self.epsilon)
+        return kl_upper(raised, level)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +28,8 @@ class AdaptiveKLUCB(ForgetfulIndex):
     with x_i the mean of arm i's last episode alone, of h_i decisions, plus Laplace(1/(ε h_i)) noise; it
     lasts until the arm's N_i decisions are 2N_i. The paper's ℓ counts episodes, its α is `alpha`.
 
-    **Guarantee.** Neighbours replace one reward. It is in one episode, whose sum has sensitivity 1 and
-    is released once with Laplace(1/ε) noise; when an episode ends and which arm is next are functions
-    of released sums and counts of decisions. Given the same results, all other releases are alike, so
-    all decisions together cost that one release (parallel composition, adaptively): ε-DP for any number
-    of rounds, and μ-GDP where ε = −2 ln(2Φ(−μ/2)).
+    **Guarantee.** As `AdaptiveUCB`: every reward is in one episode, whose sum is released once with
+    Laplace(1/ε) noise, so that all decisions together are ε-DP, or μ-GDP where ε = −2 ln(2Φ(−μ/2)).
 
     **Regret.** O(Σ Δ_i ln T/min(kl(x_i, x*), εΔ_i)) for α > 3; 3.1 in the paper's experiments. Without
     privacy x̆ is x.

@@ -4,21 +4,17 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.batched_index import ForgetfulIndex, Indexed, log_round, size_of
-from dpbandits.policies.arms.episodes import is_known
+from dpbandits.policies.arms.shared.batched_index import ForgetfulIndex, Indexed, size_of
 
 
 class Public(Indexed):
     """As every batched index, with `forgets` set; size is h, half of N after the first batches."""
 
-    def restate(self) -> None:
-        """The index of every arm that is known."""
-        log_t = log_round(self)
-        for arm in range(self.size.size):
-            if is_known(self, arm):
-                size = size_of(self, arm)
-                width = math.sqrt(self.alpha * (log_t + math.log(2.0)) / (2.0 * size))
-                self.score[arm] = self.mean[arm] + width + self.alpha * log_t / (self.epsilon * size)
+    def index_of(self, arm: int, log_t: float) -> float:
+        """The index of an arm that is known."""
+        size = size_of(self, arm)
+        width = math.sqrt(self.alpha * (log_t + math.log(2.0)) / (2.0 * size))
+        return float(self.mean[arm]) + width + self.alpha * log_t / (self.epsilon * size)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Thompson sampling with Beta posteriors (Thompson 1933; Agrawal & Goyal 2012), without privacy."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits
-from dpbandits.policies.arms.protection import no_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.arms.tally import Due, any_due, make_due, nothing_due, take_due
+from dpbandits.policies.arms.shared.protection import no_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
+from dpbandits.policies.arms.shared.tally import Due, any_due, make_due, nothing_due, take_due
 from dpbandits.policies.released import Reading, of_sums
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
@@ -82,7 +81,7 @@ def _count(public: Public, arm: int, explore: Chance) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BetaThompson(TrustedPolicy):
+class BetaThompson(WithoutBudget):
     r"""Draw every arm's mean from its Beta posterior and play the largest.
 
     **Definition.** θ_i ~ Beta(1 + S_i, 1 + F_i) with S_i successes and F_i failures of arm i; round t
@@ -99,10 +98,7 @@ class BetaThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Agrawal & Goyal 2012, Algorithm 2"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """A uniform prior for every arm."""

@@ -1,7 +1,7 @@
 r"""Thompson sampling with Gaussian priors (Ou, Avella Medina & Cummings 2024, Algorithm 1)."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, NOT_NEGATIVE, Limits, exactly
-from dpbandits.policies.trusted import TrustedPolicy
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.arms import Arms, centred
@@ -165,7 +165,7 @@ def draws_spent(public: Public) -> Budget | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianThompson(TrustedPolicy):
+class GaussianThompson(WithoutBudget):
     r"""Draw θ_i ~ N(μ̂_i, 1/(n_i+1)) for every arm, play the largest. Private as it is, but weakly.
 
     **Definition.** With n_i the closed rounds of arm i so far and S_i its rewards' sum (a missing reward
@@ -186,10 +186,7 @@ class GaussianThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Ou, Avella Medina & Cummings 2024, Algorithm 1"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """No pre-pulls, c = 1."""

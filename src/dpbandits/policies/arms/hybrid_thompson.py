@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.arms.tally import (
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
+from dpbandits.policies.arms.shared.tally import (
     Tally,
     any_due,
     count_closed,
@@ -22,7 +22,7 @@ from dpbandits.policies.arms.tally import (
 )
 from dpbandits.policies.released import Reading, of_tree
 from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.binary_tree import MOST_LEVELS, Leaves, Tree, release_leaf, start_tree
@@ -36,14 +36,6 @@ class Public(NamedTuple):
     reward: NDArray[np.float64]  # n_i·μ̃_i
     optimism: NDArray[np.float64]  # n_i·υ_i/√(ln t)
     width: float  # 6√8/ε; 0 under Gaussian budgets
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.tally.closed.sum())
-
-    def in_flight(self) -> NDArray[np.int64]:
-        """Decisions in flight."""
-        return np.asarray(self.tally.plays - self.tally.closed)
 
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert what came in into the trees, a leaf for each arm, and restate these arms."""
@@ -115,7 +107,7 @@ class HybridThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "Hu & Hegde 2022, DP-TS"
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 r"""KL-UCB (Garivier & Cappé 2011), without privacy."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.divergences import kl_upper_from, negative_entropy
-from dpbandits.policies.arms.protection import no_guarantee
-from dpbandits.policies.arms.tally import (
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.divergences import kl_upper_from, negative_entropy
+from dpbandits.policies.arms.shared.protection import no_guarantee
+from dpbandits.policies.arms.shared.tally import (
     Tally,
     any_due,
     count_closed,
@@ -25,8 +25,7 @@ from dpbandits.policies.arms.tally import (
     take_due,
 )
 from dpbandits.policies.released import Reading
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
@@ -54,14 +53,6 @@ class Public(NamedTuple):
         """Means are within [0, 1], and the arm is one that there is."""
         arms = self.mean.size
         return {"played": (0, arms - 1), "mean": (0.0, 1.0), "score": ANYTHING}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.tally.closed.sum())
-
-    def in_flight(self) -> NDArray[np.int64]:
-        """Decisions in flight."""
-        return np.asarray(self.tally.plays - self.tally.closed)
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """The means of arms with new rewards, without noise."""
@@ -122,7 +113,7 @@ def _index(public: Public, arm: int, level: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLUCB(TrustedPolicy):
+class KLUCB(WithoutBudget):
     r"""Play the arm whose mean could be highest, judged by the Bernoulli divergence. Not private.
 
     **Definition.** Every arm once; then, in round t, with n_i the decisions for arm i and x_i the mean
@@ -144,10 +135,8 @@ class KLUCB(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Garivier & Cappé 2011"
 
-    privacy: Budget = field(default_factory=NonPrivate)
     loglog: Annotated[float, "The factor of ln ln t in the index: 3 in proofs, 0 in practice."] = 0.0
 
     def __post_init__(self) -> None:

@@ -8,12 +8,12 @@ from numba.extending import register_jitable
 
 from dpbandits.engine import Chance
 from dpbandits.policies.arms import lazy_ucb
-from dpbandits.policies.arms.episodes import first_needed, is_known
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
+from dpbandits.policies.arms.shared.episodes import first_needed, is_known
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
-from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
@@ -66,7 +66,7 @@ class LazyBetaThompson(OncePerBatch):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     paper: ClassVar[str] = "Hu & Hegde 2022, Lazy-DP-TS"
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:

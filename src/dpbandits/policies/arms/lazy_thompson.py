@@ -1,7 +1,7 @@
 r"""Thompson sampling on released batches, with the privacy noise inside the posterior."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,31 +11,12 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, FLAG, NOT_NEGATIVE, Limits
-from dpbandits.policies.arms.episodes import (
-    Turns,
-    close_batch,
-    fill,
-    first_needed,
-    is_known,
-    open_batch,
-    start_turns,
-)
-from dpbandits.policies.arms.estimates import (
-    Estimates,
-    of_estimates,
-    start_estimates,
-    update_estimate,
-)
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.schedules import default_schedule, next_length
-from dpbandits.policies.arms.tally import any_due
-from dpbandits.policies.released import Reading
-from dpbandits.policies.returning import OncePerBatch
-from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
-from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.policies.arms.shared.batched_estimates import BatchedEstimates, release_estimate
+from dpbandits.policies.arms.shared.episodes import Turns, fill, first_needed, is_known, start_turns
+from dpbandits.policies.arms.shared.estimates import Estimates, start_estimates
+from dpbandits.policies.arms.shared.tally import any_due
 from dpbandits.problems.arms import Arms
-from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+from dpbandits.sums.batches import Batches, Buffers, start_batches
 
 
 class Public(NamedTuple):
@@ -56,10 +37,6 @@ class Public(NamedTuple):
         """Deviations are not negative."""
         scales = dict.fromkeys(("deviation", "spread"), NOT_NEGATIVE)
         return {"waiting": COUNT, "away": FLAG, **scales}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate its arm's posterior."""
@@ -90,12 +67,7 @@ class Public(NamedTuple):
 @register_jitable
 def _close(public: Public, secret: Buffers, noise: Noise) -> None:
     while any_due(public.turns.full):
-        arm, size = close_batch(public.turns)
-        plays, before = public.turns.plays[arm], public.batches.total[arm, 0]
-        open_batch(public.turns, arm, next_length(public.first_batch, public.growth, plays))
-        release_batch(public.batches, secret, arm, noise)
-        known = public.estimates
-        update_estimate(known, public.batches, arm, plays, size, before)
+        arm, known = release_estimate(public, secret, noise), public.estimates
         weight = known.weight[arm]
         variance = public.unit_variance / weight + known.variance[arm] / (weight * weight)
         public.deviation[arm] = math.sqrt(variance)
@@ -103,7 +75,7 @@ def _close(public: Public, secret: Buffers, noise: Noise) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazyThompson(OncePerBatch):
+class LazyThompson(BatchedEstimates):
     r"""Sample every arm's mean from a posterior that knows the privacy noise; play the largest.
 
     **Definition.** Every arm has an open batch, first of `first_batch` decisions, then of
@@ -124,36 +96,18 @@ class LazyThompson(OncePerBatch):
     """
 
     status: ClassVar[str] = "proved"
-    problem_kind: ClassVar = Arms
-    accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
     paper: ClassVar[str] = "dpbandits"
-    testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
-    first_batch: Annotated[
-        int | None, "The first batch of an arm, in rounds; by default what suits the budget."
-    ] = None
-    growth: Annotated[
-        float | None, "A batch is this many times as long as all batches before it together."
-    ] = None
-    block: Annotated[
-        int, "Releases whose noise is drawn together: more of them means less noise each."
-    ] = 64
     unit_variance: Annotated[float, "The variance of one reward that the samples assume."] = 0.25
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.first_batch is not None:
-            checks.integer(least=1, first_batch=self.first_batch)
-        if self.growth is not None:
-            checks.growth(growth=self.growth)
-        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
         checks.scale(unit_variance=self.unit_variance)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Every arm's first batch open."""
         arms = problem.slots
-        first_batch, growth = default_schedule(self.privacy)
-        first_batch = first_batch if self.first_batch is None else self.first_batch
+        first_batch, growth = self._batches()
         batches, buffers = start_batches(arms, 1, 1.0, self.privacy, block=self.block)
         public = Public(
             **start_turns(problem, first_batch),
@@ -162,24 +116,7 @@ class LazyThompson(OncePerBatch):
             deviation=np.zeros(arms),
             spread=np.zeros(arms),
             first_batch=first_batch,
-            growth=growth if self.growth is None else self.growth,
+            growth=growth,
             unit_variance=self.unit_variance,
         )
         return public, buffers
-
-    def suited_to_returning(self) -> "LazyThompson":
-        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
-        return replace(self, block=1)
-
-    def blocks_used(self) -> int:
-        """As given."""
-        return self.block
-
-    def released(self, problem: Arms, public: Public) -> Reading:
-        """The arms' means."""
-        plays, active = public.turns.plays, ~public.away
-        return of_estimates("arm", public.estimates, public.batches, plays, active=active)
-
-    def guarantee(self, problem: Arms) -> Guarantee:
-        """The budget itself, for any number of rounds."""
-        return arms_guarantee(self.privacy, problem)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits, exactly
-from dpbandits.policies.arms.choosing import largest_in_play
-from dpbandits.policies.arms.episodes import (
+from dpbandits.policies.arms.shared.choosing import largest_in_play
+from dpbandits.policies.arms.shared.episodes import (
     Turns,
     close_batch,
     fill,
@@ -20,11 +20,11 @@ from dpbandits.policies.arms.episodes import (
     open_batch,
     start_turns,
 )
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.tally import any_due
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.tally import any_due
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE, Budget, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
@@ -58,10 +58,6 @@ class Public(NamedTuple):
             "mean": (-math.inf, sys.float_info.max),
             "score": ANYTHING,
         }
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return self.turns.observed()
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full; it replaces what was known of its arm."""
@@ -157,7 +153,7 @@ class LazyUCB(OncePerBatch):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     paper: ClassVar[str] = "Hu, Huang & Mehta 2021, Anytime-Lazy-UCB"
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:

@@ -13,17 +13,17 @@ from dpbandits.engine.state import ANYTHING, COUNT, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.randomized_response import debiased, heads, response_bias
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.arms.choosing import largest
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.local import LocalPolicy
+from dpbandits.policies.messages import NOISE_REACH
 from dpbandits.policies.released import Reading, of_sums
-from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE, GaussianDP
 from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.arms import Arms, centred
 
 COIN, LAPLACE, NORMAL = 0, 1, 2
-# No generator gets further from the location than this many scales: 36.8 for Laplace, 13.7 for Gaussian.
-_REACH = 40.0
 
 
 class Public(NamedTuple):
@@ -46,10 +46,6 @@ class Public(NamedTuple):
     def limits(self) -> Limits:
         """An arm nobody has reported on has an index beyond all others."""
         return {"round": COUNT, "plays": COUNT, "score": ANYTHING}
-
-    def observed(self) -> int:
-        """Messages so far."""
-        return int(self.round[0])
 
     def select(self, context: None, explore: Chance) -> int:
         """An arm nobody has reported on yet, then the largest index."""
@@ -132,7 +128,7 @@ class LocalUCB(LocalPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     paper: ClassVar[str] = "Gajane, Urvoy & Kaufmann 2018"
 
     rewards: Annotated[str, 'What people send: "binary", one coin, or "bounded", a noisy number.'] = (
@@ -186,8 +182,10 @@ class LocalUCB(LocalPolicy):
         kind, _, scale = self._noise()
         if kind == COIN:
             checks.one_of((0.0, 1.0), answer=answer)
-        elif not abs(answer) <= 0.5 + _REACH * scale:
-            raise InvalidInput(f"expected answer within {_REACH:g} scales of a reward, got {answer:g}")
+        elif not abs(answer) <= 0.5 + NOISE_REACH * scale:
+            raise InvalidInput(
+                f"expected answer within {NOISE_REACH:g} scales of a reward, got {answer:g}"
+            )
         return arm, answer
 
     def released(self, problem: Arms, public: Public) -> Reading:
@@ -201,6 +199,4 @@ class LocalUCB(LocalPolicy):
 
     def guarantee(self, problem: Arms) -> Guarantee:
         """The budget itself, for every message."""
-        return Guarantee(
-            budget=self.privacy, unit=Unit.REWARD, trust=Trust.LOCAL, public=problem.public_facts()
-        )
+        return arms_guarantee(self.privacy, problem, trust=Trust.LOCAL)

@@ -17,7 +17,7 @@ from dpbandits.policies.arms.gaussian_thompson import (
 )
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ROUNDING, Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, ROUNDING, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
@@ -57,7 +57,7 @@ class ModifiedThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "Ou, Avella Medina & Cummings 2024, Algorithm 2"
     needs_horizon: ClassVar[bool] = True
 

@@ -1,7 +1,7 @@
 r"""IMED with the privacy noise inside its index: the rule to beat at equal privacy."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,48 +10,31 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.episodes import (
+from dpbandits.policies.arms.shared.batched_estimates import BatchedEstimates, release_estimate
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.episodes import (
     Episode,
+    InTurn,
     Turns,
     alike,
     any_full,
     arm_in_turn,
     begin_episode,
-    close_batch,
     decisions,
-    end_episode,
-    episode_limits,
-    fill,
     is_known,
-    open_batch,
     start_episode,
     start_turns,
-    wait_in_turn,
 )
-from dpbandits.policies.arms.estimates import (
-    Estimates,
-    of_estimates,
-    start_estimates,
-    update_estimate,
-)
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.schedules import default_schedule, next_length
-from dpbandits.policies.released import Reading
-from dpbandits.policies.returning import OncePerBatch
-from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
-from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.policies.arms.shared.estimates import Estimates, start_estimates
+from dpbandits.policies.arms.shared.schedules import next_length
+from dpbandits.privacy.budgets import PureDP
 from dpbandits.problems.arms import Arms
-from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+from dpbandits.sums.batches import Batches, Buffers, start_batches
 
 Array = NDArray[np.float64]
 
 
-class Public(NamedTuple):
-    """Released sums, and for each arm what they say about its mean."""
-
+class _Fields(NamedTuple):
     turns: Turns
     waiting: NDArray[np.int64]  # decisions in flight
     away: NDArray[np.bool_]  # arms not to be chosen
@@ -63,14 +46,9 @@ class Public(NamedTuple):
     growth: float
     grace: float
 
-    def limits(self) -> Limits:
-        """Limits for arms that exist."""
-        episode = episode_limits(self.away.size)
-        return {"waiting": COUNT, "away": FLAG, "episode": episode, "score": ANYTHING}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return self.turns.observed()
+class Public(InTurn, _Fields):
+    """Released sums, and for each arm what they say about its mean."""
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate what is known of its arm."""
@@ -82,24 +60,11 @@ class Public(NamedTuple):
         arm = arm_in_turn(self)
         return arm if arm >= 0 else _play_batch(self, _choose(self, explore))
 
-    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
-        """Fill the arm's open batch."""
-        if fill(self.turns, secret, action, reward):
-            end_episode(self)
-
-    def wait(self, action: int, change: int) -> None:
-        """Count what is in flight."""
-        wait_in_turn(self, action, change)
-
 
 @register_jitable
 def _close(public: Public, secret: Buffers, noise: Noise) -> None:
     while any_full(public):
-        arm, size = close_batch(public.turns)
-        plays, before = public.turns.plays[arm], public.batches.total[arm, 0]
-        open_batch(public.turns, arm, next_length(public.first_batch, public.growth, plays))
-        release_batch(public.batches, secret, arm, noise)
-        update_estimate(public.estimates, public.batches, arm, plays, size, before)
+        release_estimate(public, secret, noise)
 
 
 @register_jitable
@@ -175,7 +140,7 @@ def log_erfcx(x: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseAwareIMED(OncePerBatch):
+class NoiseAwareIMED(BatchedEstimates):
     r"""Play the arm that the least evidence speaks against, counting the privacy noise as evidence lost.
 
     **Definition.** Arms are played in batches: one of `first_batch` for each arm, then
@@ -204,45 +169,23 @@ class NoiseAwareIMED(OncePerBatch):
     """
 
     status: ClassVar[str] = "proved"
-    problem_kind: ClassVar = Arms
-    accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
     paper: ClassVar[str] = "dpbandits, after Honda & Takemura 2015"
-    testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
-    first_batch: Annotated[
-        int | None, "The first batch of an arm, in rounds; by default what suits the budget."
-    ] = None
-    growth: Annotated[
-        float | None, "A batch is this many times as long as all batches before it together."
-    ] = None
-    block: Annotated[
-        int, "Releases whose noise is drawn together: more of them means less noise each."
-    ] = 64
     grace: Annotated[
         float | None, "Evidence against an arm that is overlooked: more of it explores more."
     ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.first_batch is not None:
-            checks.integer(least=1, first_batch=self.first_batch)
-        if self.growth is not None:
-            checks.growth(growth=self.growth)
         if self.grace is not None:
             checks.width(grace=self.grace)
-        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
 
     def schedule(self) -> tuple[int, float, float]:
         """First batch, growth and grace as used: those given, the defaults otherwise."""
-        first_batch, growth = default_schedule(self.privacy)
         grace = 1.0 if isinstance(self.privacy, PureDP) else 1.5
         if isinstance(self.privacy, PureDP) and self.privacy.epsilon < 0.25:
             grace = 2.0 if self.privacy.epsilon >= 0.1 else 2.5
-        return (
-            first_batch if self.first_batch is None else self.first_batch,
-            growth if self.growth is None else self.growth,
-            grace if self.grace is None else self.grace,
-        )
+        return *self._batches(), grace if self.grace is None else self.grace
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet."""
@@ -260,20 +203,3 @@ class NoiseAwareIMED(OncePerBatch):
             grace=grace,
         )
         return public, buffers
-
-    def suited_to_returning(self) -> "NoiseAwareIMED":
-        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
-        return replace(self, block=1)
-
-    def blocks_used(self) -> int:
-        """As given."""
-        return self.block
-
-    def released(self, problem: Arms, public: Public) -> Reading:
-        """The arms' means."""
-        plays, active = public.turns.plays, ~public.away
-        return of_estimates("arm", public.estimates, public.batches, plays, active=active)
-
-    def guarantee(self, problem: Arms) -> Guarantee:
-        """The budget itself, for any number of rounds."""
-        return arms_guarantee(self.privacy, problem)

@@ -4,14 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.batched_index import (
-    CumulativeIndex,
-    Indexed,
-    size_of,
-    unit_interval,
-)
-from dpbandits.policies.arms.divergences import private_kl
-from dpbandits.policies.arms.episodes import is_known
+from dpbandits.policies.arms.shared.batched_index import CumulativeIndex, Indexed, size_of, unit_interval
+from dpbandits.policies.arms.shared.divergences import private_kl
+from dpbandits.policies.arms.shared.episodes import is_known
 
 
 class Public(Indexed):
@@ -42,13 +37,10 @@ class PrivateIMED(CumulativeIndex):
 
         argmin_i  n_i·d_ε(x_i, max_j x_j) + ln n_i,    d_ε(x, y) = min_z ε|z − x| + kl(z, y),
 
-    ties broken at random. Closed forms are in `divergences.py`.
+    ties broken at random. Closed forms are in `shared/divergences.py`.
 
-    **Guarantee.** Neighbours replace one reward. It is in one batch, whose sum has sensitivity 1 and is
-    released once with Laplace(1/ε) noise; when a batch ends and which arm is next are functions of
-    released sums and counts of decisions, and adding released sums is free. Given the same results, all
-    other releases are alike, so all decisions together cost that one release (parallel composition,
-    adaptively): ε-DP for any number of rounds, and μ-GDP where ε = −2 ln(2Φ(−μ/2)).
+    **Guarantee.** As `PrivateKLUCB`: every reward is in one batch, whose sum is released once with
+    Laplace(1/ε) noise, so that all decisions together are ε-DP, or μ-GDP where ε = −2 ln(2Φ(−μ/2)).
 
     **Regret.** (1 + g)·Σ Δ_i ln T/d_ε(x_i, x*) + o(ln T) for Bernoulli rewards: the lower bound up to
     the factor. For other rewards in [0, 1] it is as private and still learns. Single runs can be bad,

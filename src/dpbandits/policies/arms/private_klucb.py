@@ -3,27 +3,17 @@ r"""DP-KLUCB: KL-UCB on cumulative batches, by a divergence that knows the noise
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.policies.arms.batched_index import (
-    CumulativeIndex,
-    Indexed,
-    log_round,
-    size_of,
-    unit_interval,
-)
-from dpbandits.policies.arms.divergences import private_kl_upper
-from dpbandits.policies.arms.episodes import is_known
+from dpbandits.policies.arms.shared.batched_index import CumulativeIndex, Indexed, size_of, unit_interval
+from dpbandits.policies.arms.shared.divergences import private_kl_upper
 
 
 class Public(Indexed):
     """As every batched index; nothing is forgotten, so size is N."""
 
-    def restate(self) -> None:
-        """The index of every arm that is known."""
-        log_t = log_round(self)
-        for arm in range(self.size.size):
-            if is_known(self, arm):
-                level = self.alpha * log_t / size_of(self, arm)
-                self.score[arm] = private_kl_upper(unit_interval(self.mean[arm]), level, self.epsilon)
+    def index_of(self, arm: int, log_t: float) -> float:
+        """The index of an arm that is known."""
+        level = self.alpha * log_t / size_of(self, arm)
+        return private_kl_upper(unit_interval(self.mean[arm]), level, self.epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +27,7 @@ class PrivateKLUCB(CumulativeIndex):
 
         argmax_i  max{q : d_ε(x_i, q) ≤ ln t/n_i},    d_ε(x, y) = min_z ε|z − x| + kl(z, y),
 
-    ties broken at random. Closed forms are in `divergences.py`.
+    ties broken at random. Closed forms are in `shared/divergences.py`.
 
     **Guarantee.** Neighbours replace one reward. It is in one batch, whose sum has sensitivity 1 and is
     released once with Laplace(1/ε) noise; when a batch ends and which arm is next are functions of

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits, exactly, places
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.schedules import whole_length
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.schedules import whole_length
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE, Budget, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
@@ -167,7 +167,7 @@ class SuccessiveElimination(OncePerBatch):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     paper: ClassVar[str] = "Sajed & Sheffet 2019, DP-SE"
     testing: ClassVar = PolicyTesting(epoch_scale=0.001)
     needs_horizon: ClassVar[bool] = True

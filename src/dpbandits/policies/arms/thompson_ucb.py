@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, MOST, Limits, exactly
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.tally import fewest
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.tally import fewest
 from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
@@ -142,7 +142,7 @@ class ThompsonUCB(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "Hu et al. 2025, DP-TS-UCB"
     needs_horizon: ClassVar[bool] = True
 

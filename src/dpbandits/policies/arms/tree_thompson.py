@@ -13,16 +13,16 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits, exactly
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.arms.schedules import whole_length
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.arms.tally import Due, any_due, make_due, not_due, nothing_due, take_due
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.sampling import beta_sample
+from dpbandits.policies.arms.shared.schedules import whole_length
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.arms.shared.tally import Due, any_due, make_due, not_due, nothing_due, take_due
 from dpbandits.policies.arms.tree_ucb import released_reward
 from dpbandits.policies.released import Reading, of_last_batches, of_tree
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
@@ -193,7 +193,7 @@ class TreeThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 2"
     testing: ClassVar = PolicyTesting(constant=_few_decisions)
     needs_horizon: ClassVar[bool] = True

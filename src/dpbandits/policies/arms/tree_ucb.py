@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.protection import arms_guarantee
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.arms.tally import (
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.protection import arms_guarantee
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.arms.shared.tally import (
     Tally,
     any_due,
     count_closed,
@@ -27,7 +27,7 @@ from dpbandits.policies.arms.tally import (
 from dpbandits.policies.released import Reading, of_tree
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, Budget, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.binary_tree import (
@@ -59,14 +59,6 @@ class Public(NamedTuple):
     def limits(self) -> Limits:
         """The index may be anything."""
         return {"score": ANYTHING}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.tally.closed.sum())
-
-    def in_flight(self) -> NDArray[np.int64]:
-        """Decisions in flight."""
-        return np.asarray(self.tally.plays - self.tally.closed)
 
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert what came in into the trees, a leaf for each arm, and restate these arms."""
@@ -154,7 +146,7 @@ class TreeUCB(OncePerBatch):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 1"
     testing: ClassVar = PolicyTesting(confidence="chernoff")
     needs_horizon: ClassVar[bool] = True

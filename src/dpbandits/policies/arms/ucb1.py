@@ -1,7 +1,7 @@
 """UCB1 (Auer, Cesa-Bianchi & Fischer 2002): the classical upper confidence bound, without privacy."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.protection import no_guarantee
-from dpbandits.policies.arms.tally import (
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.protection import no_guarantee
+from dpbandits.policies.arms.shared.tally import (
     Tally,
     any_due,
     count_closed,
@@ -22,8 +22,7 @@ from dpbandits.policies.arms.tally import (
     take_due,
 )
 from dpbandits.policies.released import Reading
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 
@@ -45,14 +44,6 @@ class Public(NamedTuple):
     def limits(self) -> Limits:
         """The index may be anything."""
         return {"score": ANYTHING}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.tally.closed.sum())
-
-    def in_flight(self) -> NDArray[np.int64]:
-        """Decisions in flight."""
-        return np.asarray(self.tally.plays - self.tally.closed)
 
     def release(self, secret: Secret, noise: Noise) -> None:
         """Restate the means of arms with new rewards, exactly: draws of scale 0."""
@@ -83,7 +74,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UCB1(TrustedPolicy):
+class UCB1(WithoutBudget):
     r"""Play the arm with the largest upper confidence bound on its mean.
 
     **Definition.** Every arm once; then, after t rounds, argmax_i x_i + √(2 ln t / n_i), with x_i the
@@ -103,10 +94,7 @@ class UCB1(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Auer, Cesa-Bianchi & Fischer 2002"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet."""

@@ -1,6 +1,6 @@
 """Every arm equally often, whatever it pays: what learning has to beat."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, Limits
-from dpbandits.policies.arms.protection import no_guarantee
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.arms.shared.protection import no_guarantee
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
@@ -47,7 +46,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformArms(TrustedPolicy):
+class UniformArms(WithoutBudget):
     r"""Play an arm drawn uniformly at random in every round.
 
     **Definition.** P[arm i in round t] = 1/N, independently.
@@ -63,10 +62,7 @@ class UniformArms(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet."""

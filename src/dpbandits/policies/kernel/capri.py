@@ -8,33 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, POSITIVE, Limits
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.kernel.confidence import Confidence, first_useful_horizon
-from dpbandits.policies.kernel.epochs import (
+from dpbandits.policies.kernel.shared.confidence import Confidence, first_useful_horizon
+from dpbandits.policies.kernel.shared.epochs import (
     Array,
+    Sums,
     Tables,
+    TrustedEpochs,
     cumulative,
     epoch_limits,
-    pick,
-    promise,
     renew,
     shares_between,
-    shares_of,
-    start_tables,
     uniform_table,
 )
-from dpbandits.policies.kernel.posterior import design
-from dpbandits.policies.kernel.projection import differences, estimate, keep, projected, whitened
+from dpbandits.policies.kernel.shared.posterior import design
+from dpbandits.policies.kernel.shared.projection import differences, estimate, keep, projected, whitened
+from dpbandits.policies.kernel.shared.protection import kernel_guarantee
+from dpbandits.policies.kernel.shared.trusted_kernel import TrustedKernelPolicy
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_values
-from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, ApproxDP, Budget, GaussianDP
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust
-from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+from dpbandits.problems.kernel_contexts import Features, KernelContexts
 
 # Epochs double: no later one would end.
 _LAST = 63
@@ -48,15 +46,7 @@ class Known(NamedTuple):
     coming: Array  # the same of the epoch that is open
 
 
-class Secret(NamedTuple):
-    """The open epoch."""
-
-    sums: Array  # Σ y of each pair
-
-
-class Public(NamedTuple):
-    """The active actions, and the map by which rewards of this epoch are released."""
-
+class _Fields(NamedTuple):
     round: NDArray[np.int64]  # (1,) rounds closed so far
     next_pause: NDArray[np.int64]  # (1,) the round that ends the epoch
     epoch: NDArray[np.int64]  # (1,) r; 0 before the first
@@ -74,28 +64,17 @@ class Public(NamedTuple):
     known: Known
     waiting: NDArray[np.int64]  # (1,) rounds in flight: one number, since actions are not public
     tables: Tables
+    bound: float  # B, of rewards
+
+
+class Public(TrustedEpochs, _Fields):
+    """The active actions, and the map by which rewards of this epoch are released."""
 
     def limits(self) -> Limits:
         """Those of its epoch, and of what is eliminated in it."""
         return {"waiting": COUNT, **elimination_limits(self)}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
-    def release(self, secret: Secret, noise: Noise) -> None:
-        """Nothing between the ends of epochs."""
-
-    def select(self, context: int, explore: Chance) -> int:
-        """Any active action."""
-        return pick(self.table, context, explore)
-
-    def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:
-        """Add the reward to its pair's sum."""
-        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.confidence.bound)
-        self.round[0] += 1
-
-    def pause(self, secret: Secret, noise: Any) -> None:
+    def pause(self, secret: Sums, noise: Any) -> None:
         """Release the epoch's sum, eliminate, open the next epoch."""
         if self.epoch[0] > 0:
             # Not by BLAS: the location must not depend on the number of its threads.
@@ -192,7 +171,7 @@ class EliminatingPolicy(Policy):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = KernelContexts
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "Pavlovic, Salgia & Zhao, Algorithm 1"
     testing: ClassVar = PolicyTesting(first_epoch=7)
     local: ClassVar[bool] = False
@@ -318,11 +297,11 @@ class EliminatingPolicy(Policy):
         held: Budget = self.privacy
         if self.calibration == "paper":
             held = GaussianDP(2.0 * problem.max_reward / self._scale(problem))
-        return promise(held, problem, trust=Trust.LOCAL if self.local else Trust.JOINT)
+        return kernel_guarantee(held, problem, trust=Trust.LOCAL if self.local else Trust.JOINT)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capri(EliminatingPolicy, OncePerBatch):
+class Capri(EliminatingPolicy, TrustedKernelPolicy):
     r"""Play every action that may still be the best equally often; after each epoch, drop some.
 
     **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
@@ -371,14 +350,7 @@ class Capri(EliminatingPolicy, OncePerBatch):
     """
 
     status: ClassVar[str] = "proved"
-    one_slot: ClassVar[bool] = True
-
-    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
-        """Every action active; the first pause opens the first epoch."""
-        fields = self._begin(problem)
-        shares = shares_of(fields["table"], fields["weights"])
-        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
-        return public, Secret(np.zeros(problem.pairs))
+    state: ClassVar = Public
 
     def batch_number(self, public: Any, slot: int) -> int:
         """The epoch."""

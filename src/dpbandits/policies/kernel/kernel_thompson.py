@@ -8,30 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
-from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOTHING, Limits
-from dpbandits.policies.kernel.epochs import (
+from dpbandits.engine.state import ANYTHING, FROM_RECIPE, NOTHING, Limits
+from dpbandits.policies.kernel.shared.epochs import (
     Array,
+    Sums,
     Tables,
+    TrustedEpochs,
     cumulative,
-    epoch_limits,
-    pick,
-    promise,
     renew,
     shares_between,
-    shares_of,
-    start_tables,
     uniform_table,
 )
-from dpbandits.policies.kernel.posterior import absorb, design, samples, votes
+from dpbandits.policies.kernel.shared.posterior import absorb, design, samples, votes
+from dpbandits.policies.kernel.shared.protection import kernel_guarantee
+from dpbandits.policies.kernel.shared.trusted_kernel import TrustedKernelPolicy
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, Z, of_values
-from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
+from dpbandits.problems.kernel_contexts import Features, KernelContexts
 
 
 class Posterior(NamedTuple):
@@ -51,15 +48,7 @@ class Posterior(NamedTuple):
         return {"precision": ANYTHING if positive else NOTHING, "weights": FROM_RECIPE}
 
 
-class Secret(NamedTuple):
-    """The open epoch."""
-
-    sums: Array  # Σ y of each pair
-
-
-class Public(NamedTuple):
-    """The table to choose from until the epoch ends, and what it was made of."""
-
+class _Fields(NamedTuple):
     round: NDArray[np.int64]  # (1,) rounds closed so far
     next_pause: NDArray[np.int64]  # (1,) the round that ends the epoch
     length: NDArray[np.int64]  # (1,) of the epoch
@@ -69,28 +58,13 @@ class Public(NamedTuple):
     scale: float  # of the noise
     waiting: NDArray[np.int64]  # (1,) rounds in flight: one number, since actions are not public
     tables: Tables
+    bound: float  # B, of rewards
 
-    def limits(self) -> Limits:
-        """Those of its epoch."""
-        return {"waiting": COUNT, **epoch_limits(self)}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
+class Public(TrustedEpochs, _Fields):
+    """The table to choose from until the epoch ends, and what it was made of."""
 
-    def release(self, secret: Secret, noise: Noise) -> None:
-        """Nothing between the ends of epochs."""
-
-    def select(self, context: int, explore: Chance) -> int:
-        """An action from the table."""
-        return pick(self.table, context, explore)
-
-    def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:
-        """Add the reward to its pair's sum."""
-        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.posterior.bound)
-        self.round[0] += 1
-
-    def pause(self, secret: Secret, noise: Any) -> None:
+    def pause(self, secret: Sums, noise: Any) -> None:
         """Release Σφy, update the posterior, draw the next table."""
         # Not by BLAS: the location must not depend on the number of its threads.
         location = np.einsum("wm,w->m", self.features.rows, secret.sums)
@@ -126,7 +100,7 @@ class PosteriorPolicy(Policy):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = KernelContexts
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_epoch=7, growth=0.5, draws=3)
 
@@ -208,7 +182,7 @@ class PosteriorPolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelThompson(PosteriorPolicy, OncePerBatch):
+class KernelThompson(PosteriorPolicy, TrustedKernelPolicy):
     r"""Release Σφy once per epoch with isotropic noise; then play by draws from one posterior.
 
     **Definition.** φ(w) are features of the pairs with ⟨φ(w), φ(w')⟩ = k(w, w'), rewards are clipped to
@@ -245,14 +219,7 @@ class KernelThompson(PosteriorPolicy, OncePerBatch):
     """
 
     status: ClassVar[str] = "proved"
-    one_slot: ClassVar[bool] = True
-
-    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
-        """Uniform play, nothing known."""
-        fields = self._begin(problem)
-        shares = shares_of(fields["table"], problem.context_weights())
-        public = Public(**fields, waiting=np.zeros(1, np.int64), tables=start_tables(shares))
-        return public, Secret(np.zeros(problem.pairs))
+    state: ClassVar = Public
 
     def batch_number(self, public: Any, slot: int) -> int:
         """Epochs are numbered by the round that ends them."""
@@ -260,4 +227,4 @@ class KernelThompson(PosteriorPolicy, OncePerBatch):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself."""
-        return promise(self.privacy, problem)
+        return kernel_guarantee(self.privacy, problem)

@@ -1,7 +1,7 @@
 r"""GP-UCB on finite sets (Srinivas, Krause, Kakade & Seeger 2010), not private."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, Limits
-from dpbandits.policies.kernel.epochs import Array, promise
+from dpbandits.policies.kernel.shared.epochs import Array
+from dpbandits.policies.kernel.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading, Z, of_values
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.ties import better
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
@@ -45,27 +46,18 @@ class Public(NamedTuple):
         """It counts."""
         return {"round": COUNT, "seen": COUNT}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: Secret, noise: Noise) -> None:
         """There is nothing to release."""
 
     def select(self, context: int, explore: Chance) -> int:
         """The largest upper confidence bound; of equal ones any."""
         first = context * self.actions
-        best, highest, ties = 0, -math.inf, 1.0
+        highest, best, ties = -math.inf, 0, 1
         level = math.sqrt(math.log(self.round[0] + 2.0))
         for action in range(self.actions):
             spread = math.sqrt(max(float(self.variance[first + action]), 0.0))
             index = float(self.mean[first + action]) + self.width * level * spread
-            if index > highest:
-                best, highest, ties = action, index, 1.0
-            elif index == highest:
-                ties += 1.0
-                if explore.random() * ties < 1.0:
-                    best = action
+            highest, best, ties = better(index, action, highest, best, ties, 0.0, explore)
         return best
 
     def observe(self, secret: Secret, context: int, action: int, reward: float) -> None:
@@ -101,7 +93,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelUCB(TrustedPolicy):
+class KernelUCB(WithoutBudget):
     r"""Play the largest upper confidence bound of the Gaussian-process posterior. Not private.
 
     **Definition.** With the posterior mean m(w) and deviation s(w) of a Gaussian process with covariance
@@ -122,10 +114,8 @@ class KernelUCB(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = KernelContexts
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Srinivas, Krause, Kakade & Seeger 2010"
 
-    privacy: Budget = field(default_factory=NonPrivate)
     width: Annotated[float, "A factor on the width of the confidence bounds."] = 0.5
     reward_variance: Annotated[
         float, "The variance of rewards that is assumed, in units of max_reward²."
@@ -170,4 +160,4 @@ class KernelUCB(TrustedPolicy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None."""
-        return promise(NonPrivate(), problem, "it decides by raw contexts and rewards")
+        return no_guarantee(problem, "it decides by raw contexts and rewards")

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine import Noise, NoSecret
 from dpbandits.engine.state import Limits
-from dpbandits.mechanisms.rounding import rounded, rounding_step
+from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel.capri import (
     EliminatingPolicy,
     Known,
@@ -18,16 +18,15 @@ from dpbandits.policies.kernel.capri import (
     open_epoch,
     prepare_epoch,
 )
-from dpbandits.policies.kernel.confidence import Confidence
-from dpbandits.policies.kernel.epochs import Array, noisy_vector, pick, shares_of
-from dpbandits.policies.kernel.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.confidence import Confidence
+from dpbandits.policies.kernel.shared.epochs import Array, LocalEpochs, shares_of
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
+from dpbandits.policies.messages import noisy_vector
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
-class Public(NamedTuple):
-    """As for `Capri`, with the sum of what people sent."""
-
+class _Fields(NamedTuple):
     round: NDArray[np.int64]  # (1,) messages so far
     next_pause: NDArray[np.int64]  # (1,) the message that ends the epoch
     epoch: NDArray[np.int64]  # (1,) r; 0 before the first
@@ -47,17 +46,13 @@ class Public(NamedTuple):
     message: Array  # scratch of `report`
     step: float  # to which its numbers are rounded
 
+
+class Public(LocalEpochs, _Fields):
+    """As for `Capri`, with the sum of what people sent."""
+
     def limits(self) -> Limits:
         """Those of `Capri`."""
         return elimination_limits(self)
-
-    def observed(self) -> int:
-        """Messages so far."""
-        return int(self.round[0])
-
-    def select(self, context: int, explore: Chance) -> int:
-        """Any active action."""
-        return pick(self.table, context, explore)
 
     def report(self, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
         """u·y/reach with noise in every coordinate; the action is not part of it."""
@@ -72,13 +67,6 @@ class Public(NamedTuple):
             drawn = noise.normal(value * self.maps[pair, axis] if usable else 0.0, self.scale)
             self.message[axis] = rounded(drawn, self.step)
         return (self.message,)
-
-    def receive(self, message: tuple[Array]) -> None:
-        """Add it up."""
-        (vector,) = message
-        self.round[0] += 1
-        for axis in range(self.total.size):
-            self.total[axis] += vector[axis]
 
     def pause(self, secret: NoSecret, noise: Any) -> None:
         """Eliminate by the sum of all messages, open the next epoch."""
@@ -120,15 +108,8 @@ class LocalCapri(LocalKernelPolicy, EliminatingPolicy):
     """
 
     status: ClassVar[str] = "proved"
+    state: ClassVar = Public
     local: ClassVar[bool] = True
-
-    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
-        """Every action active; the first pause opens the first epoch."""
-        fields = self._begin(problem)
-        size = fields["features"].rows.shape[1]
-        step = rounding_step(fields["scale"])
-        public = Public(**fields, total=np.zeros(size), message=np.zeros(size), step=step)
-        return public, NoSecret()
 
     def ridge(self) -> float:
         """More noise, more regularisation."""

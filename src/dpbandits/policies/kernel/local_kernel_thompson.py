@@ -7,20 +7,23 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, NoSecret
-from dpbandits.engine.state import Limits
-from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.kernel.epochs import Array, epoch_limits, noisy_vector, pick, promise, shares_of
+from dpbandits.engine import Noise, NoSecret
+from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel.kernel_thompson import Posterior, PosteriorPolicy, end_epoch
-from dpbandits.policies.kernel.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.epochs import (
+    Array,
+    LocalEpochs,
+    shares_of,
+)
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.protection import kernel_guarantee
+from dpbandits.policies.messages import noisy_vector
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 
-class Public(NamedTuple):
-    """The table a person chooses from, and what the server makes the next one of."""
-
+class _Fields(NamedTuple):
     round: NDArray[np.int64]  # (1,) messages so far
     next_pause: NDArray[np.int64]  # (1,) the message that ends the epoch
     length: NDArray[np.int64]  # (1,) of the epoch
@@ -32,17 +35,9 @@ class Public(NamedTuple):
     message: Array  # scratch of `report`
     step: float  # to which its numbers are rounded
 
-    def limits(self) -> Limits:
-        """Those of its epoch."""
-        return epoch_limits(self)
 
-    def observed(self) -> int:
-        """Messages so far."""
-        return int(self.round[0])
-
-    def select(self, context: int, explore: Chance) -> int:
-        """An action from the table."""
-        return pick(self.table, context, explore)
+class Public(LocalEpochs, _Fields):
+    """The table a person chooses from, and what the server makes the next one of."""
 
     def report(self, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
         """φy with noise in every coordinate; the action is not part of it."""
@@ -52,13 +47,6 @@ class Public(NamedTuple):
             drawn = noise.normal(value * self.features.rows[pair, axis], self.scale)
             self.message[axis] = rounded(drawn, self.step)
         return (self.message,)
-
-    def receive(self, message: tuple[Array]) -> None:
-        """Add it up."""
-        (vector,) = message
-        self.round[0] += 1
-        for axis in range(self.total.size):
-            self.total[axis] += vector[axis]
 
     def pause(self, secret: NoSecret, noise: Any) -> None:
         """The posterior of all messages, and the next table."""
@@ -99,18 +87,11 @@ class LocalKernelThompson(LocalKernelPolicy, PosteriorPolicy):
     """
 
     status: ClassVar[str] = "proved"
+    state: ClassVar = Public
 
     spread: Annotated[float, "A factor on the deviation of samples."] = (
         0.3  # noise explores enough by itself
     )
-
-    def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
-        """Uniform play, nothing known."""
-        fields = self._begin(problem)
-        size = fields["features"].rows.shape[1]
-        step = rounding_step(fields["scale"])
-        public = Public(**fields, total=np.zeros(size), message=np.zeros(size), step=step)
-        return public, NoSecret()
 
     def schedule(self) -> int:
         """The length of the first epoch; shorter ones would only be noise."""
@@ -126,4 +107,4 @@ class LocalKernelThompson(LocalKernelPolicy, PosteriorPolicy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself, for her message."""
-        return promise(self.privacy, problem, trust=Trust.LOCAL)
+        return kernel_guarantee(self.privacy, problem, trust=Trust.LOCAL)

@@ -1,6 +1,6 @@
 """Every action equally often, whatever it pays: what learning has to beat."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import COUNT, Limits
-from dpbandits.policies.kernel.epochs import promise
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.kernel.shared.protection import no_guarantee
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.kernel_contexts import KernelContexts
 
@@ -25,10 +24,6 @@ class Public(NamedTuple):
         """It counts."""
         return {"round": COUNT}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """There is nothing to release."""
 
@@ -42,7 +37,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformKernelActions(TrustedPolicy):
+class UniformKernelActions(WithoutBudget):
     r"""Play an action drawn uniformly at random in every round.
 
     **Definition.** P[action x in round t] = 1/|X|, independently, whatever the context.
@@ -58,10 +53,7 @@ class UniformKernelActions(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = KernelContexts
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def begin(self, problem: KernelContexts) -> tuple[Any, Any]:
         """Nothing played yet."""
@@ -73,4 +65,4 @@ class UniformKernelActions(TrustedPolicy):
 
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """None is needed."""
-        return promise(NonPrivate(), problem, "it reads no rewards, so there is nothing to protect")
+        return no_guarantee(problem, "it reads no rewards, so there is nothing to protect")

@@ -2,28 +2,35 @@ r"""Linear Thompson sampling on batches, as wide as the privacy noise makes it."
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import operator_norm
-from dpbandits.policies.linear.algebra import eigen
-from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
-from dpbandits.policies.linear.choosing import any_action, most_rewarding
-from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.algebra import eigen
+from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance
+from dpbandits.policies.linear.shared.choosing import any_action, most_rewarding
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearContexts, LinearProblem
 
 
+class Settings(NamedTuple):
+    """How far samples go, and what the noise may hide."""
+
+    spread: float  # v
+    operator: float  # E‖Z‖
+
+
 class Public(Batched):
-    """As for all batched policies; `settings` holds v and E‖Z‖; `values` the posterior's scales."""
+    """As for all batched policies; `values` holds the posterior's scales."""
 
     def restate(self) -> None:
         """Mean and scales in the eigenbasis of G̃."""
         size = self.moment.size
         gram_noise, moment_noise = noise_variance(self)
         level = math.log(float(self.clock[0]) * max(float(self.batches.released[0]), 1.0))
-        norm = math.sqrt(gram_noise) * (self.settings[1] + 2.0 * math.sqrt(max(level, 0.0)))
+        norm = math.sqrt(gram_noise) * (self.settings.operator + 2.0 * math.sqrt(max(level, 0.0)))
         floor = max(0.3 * norm, 1.0)
         eigen(self.gram, self.values, self.vectors)
         lifted = 0.0
@@ -40,7 +47,7 @@ class Public(Batched):
             for i in range(size):
                 self.mean[i] += self.vectors[i, k] * direction / lower
             spread = math.sqrt(max(self.values[k], 0.0) + rest)
-            self.values[k] = self.settings[0] * spread / lower
+            self.values[k] = self.settings.spread * spread / lower
 
     def choose(self, features: Any, explore: Chance) -> int:
         """Uniform in the first batch; then the largest reward under a fresh draw from the posterior."""
@@ -98,10 +105,11 @@ class BatchedLinThompson(BatchedLinear):
         """Nothing known: uniform play."""
         own = isinstance(problem, LinearContexts)
         spread = self.spread or (0.4 if own else 0.6)
-        return self._begin(problem, spread, operator_norm(problem.dimension) if own else 0.0)
+        operator = operator_norm(problem.dimension) if own else 0.0
+        return self._begin(problem, Settings(float(spread), operator))
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The posterior at v = 1, which has all that is known of its error."""
         factor, known = public.vectors * public.values, bool(public.batches.released[0] > 0)
-        radius = Z / float(public.settings[0])
+        radius = Z / float(public.settings.spread)
         return of_ellipsoid(problem, public.mean, factor @ factor.T, radius, known=known)

@@ -6,16 +6,16 @@ from typing import Annotated, Any, ClassVar
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import operator_norm
-from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
-from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
-from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance
+from dpbandits.policies.linear.shared.choosing import most_promising
+from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.released import Reading
 from dpbandits.problems.linear import LinearContexts, LinearProblem
 
 
 class Public(Batched):
-    """As for all batched policies; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+    """As for all batched policies; `settings` is what the confidence set assumes."""
 
     def restate(self) -> None:
         """The confidence set."""
@@ -78,7 +78,7 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""
         operator = operator_norm(problem.dimension) if isinstance(problem, LinearContexts) else 0.0
-        public, secret = self._begin(problem, *self._assumed(problem), operator, self.shift)
+        public, secret = self._begin(problem, self._assumed(problem, operator, self.shift))
         public.width[RADIUS] = 1.0
         return public, secret
 

@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
+from dpbandits.engine.state import MOST, Limits
 from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack_pair
-from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
-from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import GRID, grid_row
-from dpbandits.policies.linear.trees import RELEASED, ROUND
+from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
+from dpbandits.policies.linear.shared.choosing import most_promising
+from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, Assumed, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.trees import RELEASED, ROUND
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.factorized import (
@@ -44,7 +44,7 @@ class Secret(NamedTuple):
 
 
 class Public(NamedTuple):
-    """The released prefix and its confidence set; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+    """The released prefix and its confidence set."""
 
     clock: NDArray[np.int64]  # rounds closed, those of them that are released
     sums: Factorized
@@ -56,11 +56,11 @@ class Public(NamedTuple):
     width: Array
     max_norm: float
     max_reward: float
-    settings: Array
+    settings: Assumed
 
     def limits(self) -> Limits:
-        """The policy's own numbers are declared."""
-        return {"clock": (0, np.array([MOST, self.clock[ROUND]])), "settings": FROM_RECIPE}
+        """It counts."""
+        return {"clock": (0, np.array([MOST, self.clock[ROUND]]))}
 
     def observed(self) -> int:
         """Rounds closed so far."""
@@ -119,7 +119,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearContexts
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(length=20)
     compiles: ClassVar[bool] = True
@@ -162,7 +162,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
             width=np.ones(2),
             max_norm=problem.max_norm,
             max_reward=problem.max_reward,
-            settings=np.array([*self._assumed(problem), operator_norm(dim), self.shift]),
+            settings=self._assumed(problem, operator_norm(dim), self.shift),
         )
         return public, Secret(secret, np.zeros(dim))
 

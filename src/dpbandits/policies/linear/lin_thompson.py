@@ -1,33 +1,42 @@
 r"""Linear Thompson sampling (Agrawal & Goyal 2013)."""
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.algebra import cholesky, sample
-from dpbandits.policies.linear.choosing import most_rewarding
-from dpbandits.policies.linear.least_squares import LeastSquares, of_least_squares, start_least_squares
-from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.policies.linear.shared.algebra import cholesky, sample
+from dpbandits.policies.linear.shared.choosing import most_rewarding
+from dpbandits.policies.linear.shared.least_squares import (
+    LeastSquares,
+    of_least_squares,
+    start_least_squares,
+)
+from dpbandits.policies.linear.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
 
+class Settings(NamedTuple):
+    """How far samples go."""
+
+    spread: float  # v
+
+
 class Public(LeastSquares):
-    """As for all least squares; `settings` holds v."""
+    """As for all least squares."""
 
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest reward under a draw from the posterior."""
         cholesky(self.shape, 0.0, self.lower, self.mean)
-        sample(self.mean, self.lower, self.settings[0], self.draw, explore)
+        sample(self.mean, self.lower, self.settings.spread, self.draw, explore)
         return most_rewarding(features, self.draw[0], explore)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinThompson(TrustedPolicy):
+class LinThompson(WithoutBudget):
     r"""Draw parameters from their posterior and play what is best under them. Not private.
 
     **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw; each
@@ -45,11 +54,9 @@ class LinThompson(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Agrawal & Goyal 2013"
     compiles: ClassVar[bool] = True
 
-    privacy: Budget = field(default_factory=NonPrivate)
     regularizer: Annotated[float, "The ridge ρ that is added to the Gram matrix."] = 1.0
     spread: Annotated[float, "A factor on the deviation of samples."] = 0.5
 
@@ -59,7 +66,7 @@ class LinThompson(TrustedPolicy):
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """V = ρI."""
-        return start_least_squares(Public, problem, self.regularizer, self.spread)
+        return start_least_squares(Public, problem, self.regularizer, Settings(float(self.spread)))
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The regression, exact."""

@@ -1,35 +1,46 @@
 r"""Linear UCB (Abbasi-Yadkori, Pál & Szepesvári 2011): optimism over a confidence ellipsoid."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import ConfidentPolicy
-from dpbandits.policies.linear.least_squares import LeastSquares, of_least_squares, start_least_squares
-from dpbandits.policies.linear.protection import no_guarantee
+from dpbandits.policies.linear.shared.choosing import most_promising
+from dpbandits.policies.linear.shared.confidence import ConfidentPolicy
+from dpbandits.policies.linear.shared.least_squares import (
+    LeastSquares,
+    of_least_squares,
+    start_least_squares,
+)
+from dpbandits.policies.linear.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
 
+class Settings(NamedTuple):
+    """What the confidence set is made of."""
+
+    sigma: float  # σ
+    prior: float  # S√ρ
+    alpha: float  # α, or 0 for 1/t
+
+
 class Public(LeastSquares):
-    """As for all least squares; `settings` holds σ, S√ρ and α."""
+    """As for all least squares."""
 
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
-        sigma, prior, alpha = self.settings[0], self.settings[1], self.settings[2]
+        sigma, prior, alpha = self.settings
         level = math.log((self.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
         beta = sigma * math.sqrt(2.0 * level + self.log_det[0]) + prior
         return most_promising(features, self.mean, self.shape, beta, self.width[1], self.mean, explore)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinUCB(TrustedPolicy, ConfidentPolicy):
+class LinUCB(WithoutBudget, ConfidentPolicy):
     r"""Play the action whose reward could be largest, given everything seen so far. Not private.
 
     **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw, and
@@ -51,11 +62,9 @@ class LinUCB(TrustedPolicy, ConfidentPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "Abbasi-Yadkori, Pál & Szepesvári 2011"
     compiles: ClassVar[bool] = True
 
-    privacy: Budget = field(default_factory=NonPrivate)
     regularizer: Annotated[float, "The ridge ρ that is added to the Gram matrix."] = 1.0
 
     def __post_init__(self) -> None:
@@ -64,9 +73,10 @@ class LinUCB(TrustedPolicy, ConfidentPolicy):
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """V = ρI."""
-        sigma, size, alpha = self._assumed(problem)
-        prior = size * math.sqrt(self.regularizer)
-        return start_least_squares(Public, problem, self.regularizer, sigma, prior, alpha)
+        assumed = self._assumed(problem)
+        prior = assumed.size * math.sqrt(self.regularizer)
+        settings = Settings(assumed.sigma, prior, assumed.alpha)
+        return start_least_squares(Public, problem, self.regularizer, settings)
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The regression, exact."""

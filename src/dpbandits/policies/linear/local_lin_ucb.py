@@ -10,30 +10,29 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret
-from dpbandits.engine.state import COUNT, FROM_RECIPE, Limits
-from dpbandits.errors import InvalidInput
+from dpbandits.engine.state import COUNT, Limits
 from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
-from dpbandits.policies.linear.batched import GRAM_VARIANCE, MOMENT_VARIANCE
-from dpbandits.policies.linear.choosing import most_promising
-from dpbandits.policies.linear.confidence import RADIUS, REACH, ConfidentPolicy, restate
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import GRID, on_grid, shrinkage
+from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
+from dpbandits.policies.linear.shared.choosing import most_promising
+from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, Assumed, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import GRID, on_grid, shrinkage
 from dpbandits.policies.local import LocalPolicy
+from dpbandits.policies.messages import noisy_vector
 from dpbandits.policies.released import Reading
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE
 from dpbandits.privacy.calibration import gaussian_scale
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
+from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.linear import LinearContexts
 
 Array = NDArray[np.float64]
 _OFF, _VECTOR = math.sqrt(GRAM_VARIANCE), math.sqrt(MOMENT_VARIANCE)
-# No generator gets further from the location than this many scales.
-_REACH = 40.0
 
 
 class Public(NamedTuple):
-    """The sum of all messages and its confidence set; `settings` holds σ, S, α, E‖Z‖ and the shift."""
+    """The sum of all messages and its confidence set."""
 
     round: NDArray[np.int64]
     total: Array  # Σ messages
@@ -44,19 +43,15 @@ class Public(NamedTuple):
     shape: Array
     lower: Array
     width: Array
-    settings: Array
+    settings: Assumed
     max_norm: float
     max_reward: float
     scale: float  # 1/μ
     step: float  # to which numbers are rounded
 
     def limits(self) -> Limits:
-        """The policy's own numbers are declared."""
-        return {"round": COUNT, "settings": FROM_RECIPE}
-
-    def observed(self) -> int:
-        """Messages so far."""
-        return int(self.round[0])
+        """It counts."""
+        return {"round": COUNT}
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
@@ -137,7 +132,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearContexts
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "Zheng, Cai, Huang, Li & Wang 2020"
 
     shift: Annotated[
@@ -161,7 +156,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
             shape=np.eye(dim),
             lower=np.zeros((dim, dim)),
             width=np.ones(2),
-            settings=np.array([*self._assumed(problem), operator_norm(dim), self.shift]),
+            settings=self._assumed(problem, operator_norm(dim), self.shift),
             max_norm=problem.max_norm,
             max_reward=problem.max_reward,
             scale=gaussian_scale(1.0, self.privacy),
@@ -171,14 +166,8 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
 
     def parse_message(self, problem: LinearContexts, content: Any) -> tuple[Array]:
         """A packed row whose numbers its noise can give."""
-        size = pair_size(problem.dimension)
-        if not (isinstance(content, list) and len(content) == 1 and isinstance(content[0], list)):
-            raise InvalidInput("expected the content of a message to be one list of numbers")
-        numbers = np.array([checks.number("message", value) for value in content[0]])
-        most = 1.0 + _REACH * _VECTOR * gaussian_scale(1.0, self.privacy)
-        if numbers.shape != (size,) or not (np.abs(numbers) <= most).all():
-            raise InvalidInput(f"expected a message of {size} numbers within ±{most:g}")
-        return (numbers,)
+        scale = _VECTOR * gaussian_scale(1.0, self.privacy)
+        return noisy_vector(content, pair_size(problem.dimension), 1.0, scale)
 
     def released(self, problem: LinearContexts, public: Public) -> Reading:
         """The confidence set."""
@@ -191,6 +180,4 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for every message."""
-        return Guarantee(
-            budget=self.privacy, unit=Unit.ROUND, trust=Trust.LOCAL, public=problem.public_facts()
-        )
+        return linear_guarantee(self.privacy, problem, trust=Trust.LOCAL)

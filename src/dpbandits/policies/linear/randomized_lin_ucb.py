@@ -2,20 +2,26 @@ r"""Upper confidence bounds of random width on a posterior that knows about the 
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.algebra import eigen, norm_bound
-from dpbandits.policies.linear.batched import Batched, BatchedLinear, noise_variance
-from dpbandits.policies.linear.choosing import any_action, most_promising
-from dpbandits.policies.linear.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.algebra import eigen, norm_bound
+from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance
+from dpbandits.policies.linear.shared.choosing import any_action, most_promising
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearActions, LinearProblem
 
 
+class Settings(NamedTuple):
+    """How wide bounds are."""
+
+    width: float  # v
+
+
 class Public(Batched):
-    """As for all batched policies; `settings` holds v."""
+    """As for all batched policies."""
 
     def restate(self) -> None:
         """M and A in the eigenbasis of G̃."""
@@ -46,7 +52,7 @@ class Public(Batched):
         """Uniform in the first batch; then the largest bound, of one random width for all actions."""
         if self.batches.released[0] == 0:
             return any_action(features, explore)
-        width = self.settings[0] * abs(explore.standard_normal())
+        width = self.settings.width * abs(explore.standard_normal())
         return most_promising(features, self.mean, self.shape, width, self.width[1], self.mean, explore)
 
 
@@ -68,7 +74,7 @@ class RandomizedLinUCB(BatchedLinear):
     on a fixed set |Z| makes every batch a mixture of actions.
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is in one
-    released batch, whose noise makes everything ever released μ-GDP (`policies/linear/batched.py`,
+    released batch, whose noise makes everything ever released μ-GDP (`linear/shared/batched.py`,
     `sums/batches.py`), on adaptive streams and for any horizon. Batches end by the count of rounds,
     and m, A and later decisions are functions of releases, of other people's own features, and of free
     randomness. On `LinearActions` one reward is replaced, all decisions are protected, and G needs no
@@ -99,7 +105,7 @@ class RandomizedLinUCB(BatchedLinear):
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: uniform play."""
         usual = 0.8 if isinstance(problem, LinearActions) else 1.0
-        return self._begin(problem, usual if self.width is None else self.width)
+        return self._begin(problem, Settings(float(usual if self.width is None else self.width)))
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The mean m, with 2A for its covariance.

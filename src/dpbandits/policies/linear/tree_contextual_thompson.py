@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.choosing import most_rewarding
+from dpbandits.policies.linear.shared.choosing import most_rewarding
 from dpbandits.policies.linear.tree_contextual_ucb import Contextual, TreeContextual
 
 
@@ -21,7 +21,7 @@ class Public(Contextual):
             value = 0.0
             for k in range(i, size):
                 value += self.lower[k, i] * self.draw[1, k]
-            self.draw[0, i] = self.mean[i] + self.settings[0] * value
+            self.draw[0, i] = self.mean[i] + self.settings.alpha * value
         return most_rewarding(context[0], self.draw[0], explore)
 
 

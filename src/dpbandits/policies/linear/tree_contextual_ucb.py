@@ -2,7 +2,7 @@ r"""Contextual UCB on Laplace trees (Mishra & Thakurta 2015, Algorithm 3), corre
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -10,11 +10,11 @@ from numba.extending import register_jitable
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import pair_size, pair_widths
-from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
-from dpbandits.policies.linear.confidence import REACH
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.trees import (
+from dpbandits.policies.linear.shared.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.shared.confidence import REACH
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.trees import (
     RELEASED,
     OncePerLeaf,
     TreeRows,
@@ -25,14 +25,20 @@ from dpbandits.policies.linear.trees import (
     start_tree_state,
 )
 from dpbandits.policies.released import Reading, Z
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import start_tree
 
 
+class Settings(NamedTuple):
+    """How much is explored."""
+
+    alpha: float  # their α
+
+
 class Contextual(TreeState):
-    """`settings` holds their α; V⁻¹ is the identity while the noisy matrix is not positive."""
+    """V⁻¹ is the identity while the noisy matrix is not positive."""
 
     def release(self, secret: TreeRows, noise: Noise) -> None:
         """Release the last round's leaf and restate the regression."""
@@ -46,7 +52,7 @@ class Public(Contextual):
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper bound."""
-        return choose(self, context[0], self.settings[0], explore)
+        return choose(self, context[0], self.settings.alpha, explore)
 
 
 @register_jitable(forceinline=True)
@@ -82,7 +88,7 @@ class TreeContextual(OncePerLeaf):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = LinearContexts
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     needs_horizon: ClassVar[bool] = True
     compiles: ClassVar[bool] = True
     state: ClassVar[type[Contextual]]
@@ -98,7 +104,8 @@ class TreeContextual(OncePerLeaf):
         tree, secret = start_tree(
             1, pair_size(dim), sensitivity, self.privacy, leaves=leaves, widths=widths
         )
-        return start_tree_state(self.state, problem, tree, secret, np.zeros((0, 4)), self._exploration())
+        settings = Settings(float(self._exploration()))
+        return start_tree_state(self.state, problem, tree, secret, np.zeros((0, 4)), settings)
 
     def _exploration(self) -> float:
         raise NotImplementedError

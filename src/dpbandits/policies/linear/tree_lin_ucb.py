@@ -2,22 +2,22 @@ r"""Linear UCB with changing regularisers on a private tree (Shariff & Sheffet 2
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise, known_axes
+from dpbandits.engine import Chance, Noise, static_size
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.mechanisms.gram import add_square, augmented_widths, pair_size, triangle_size
 from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof
-from dpbandits.policies.linear.confidence import RADIUS, ConfidentPolicy, estimate, radius
 from dpbandits.policies.linear.lin_ucb import LinUCB
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import GRID, grid_row
-from dpbandits.policies.linear.trees import (
+from dpbandits.policies.linear.shared.confidence import RADIUS, ConfidentPolicy, estimate, radius
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.trees import (
     RELEASED,
     ROUND,
     Array,
@@ -41,8 +41,18 @@ RIDGE, LOW, HIGH, GAMMA = 0, 1, 2, 3
 _ROW = 2.0
 
 
+class Settings(NamedTuple):
+    """What the confidence set is made of, and the noise where that is Wishart's."""
+
+    sigma: float  # σ
+    size: float  # S
+    level: float  # ln(2/α)
+    dof: int  # degrees of freedom of a node's noise
+    norm: float  # L̃
+
+
 class Gaussian(TreeState):
-    """`regularizers` holds the shift, ρ_min, ρ_max, γ; `settings` σ, S and ln(2/α)."""
+    """`regularizers` holds the shift, ρ_min, ρ_max, γ."""
 
     def release(self, secret: TreeRows, noise: Noise) -> None:
         """Release the last round's leaf and restate the confidence set."""
@@ -56,7 +66,7 @@ class Gaussian(TreeState):
 
 
 class Wishart(TreeState):
-    """The same, with degrees of freedom and L̃ at the end of `settings`."""
+    """The same."""
 
     def release(self, secret: TreeRows, noise: Noise) -> None:
         """The same with a Wishart matrix for the node's noise."""
@@ -86,7 +96,7 @@ def _restate(public: Any) -> None:
     log_det = estimate(
         public.gram, public.moment, now[RIDGE], mean, shape, public.lower, width, public.axes
     )
-    dim, level = float(mean.size), public.settings[2]
+    dim, level = float(mean.size), public.settings.level
     width[RADIUS] = radius(level, log_det, dim, now[LOW], now[HIGH], now[GAMMA], public.settings)
 
 
@@ -96,7 +106,7 @@ def _close_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
     tree, leaves, size = public.tree, secret.leaves, public.mean.size
     place = merge_leaf(tree, leaves, 0)
     node = tree.prefix[0, place + 1]
-    dof, norm = int(public.settings[3]), public.settings[4]
+    dof, norm = public.settings.dof, public.settings.norm
     draw_wishart(noise, leaves.nodes[0, place], node, dof, norm, secret.matrix, secret.axes)
     for axis in range(node.size):
         node[axis] += tree.prefix[0, place, axis]
@@ -117,7 +127,7 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     **Definition.** In units of the bounds (the paper's L = B̃ = 1, so L̃² = 2). A binary tree over rounds
     holds Σ ããᵀ of rows ã = (z, w); before round t its prefix gives G̃ and ũ, V = G̃ + shift and
 
-        argmax_x  θ̂·x + β √(xᵀV⁻¹x),   θ̂ = V⁻¹ũ,   β by Proposition 4 (`confidence.py`), α = 1/n.
+        argmax_x  θ̂·x + β √(xᵀV⁻¹x),   θ̂ = V⁻¹ũ,   β by Proposition 4 (`shared/confidence.py`), α = 1/n.
 
     `noise="gaussian"` (their 4.2): each node carries σ(Z′ + Z′ᵀ)/√2. With m levels, Υ = σ√(2m)(4√d + 2
     ln(2n/α)), V = G̃ + 2Υ I, ρ_min = Υ, ρ_max = 3Υ, γ = σ√(m/ρ_min)(√d + √(2 ln(2n/α))).
@@ -187,23 +197,23 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
         assert horizon is not None
         alpha = self.failure or 1.0 / horizon
         levels, budget = self._levels(horizon), self._budget(problem)
-        sigma, size, _ = self._assumed(problem)
-        settings: tuple[float, ...] = (sigma, size, math.log(2.0 / alpha))
+        dof = 0
         if self.noise == "wishart":
             assert isinstance(self.privacy, ApproxDP)
             dof = wishart_dof(dim, levels, self.privacy)
             kind: type[TreeState] = Wishart
             entries, widths, budget = triangle_size(dim + 1), None, NonPrivate()
             regularizers = self._wishart(dim, dof, horizon, alpha)
-            settings += (float(dof), math.sqrt(_ROW))
         else:
             kind, entries, widths = Gaussian, pair_size(dim), augmented_widths(dim)
             regularizers = self._gaussian(dim, levels, horizon, alpha, budget)
         tree, leaves = start_tree(1, entries, _ROW, budget, leaves=max(horizon - 1, 1), widths=widths)
-        public, secret = start_tree_state(kind, problem, tree, leaves, regularizers, *settings)
+        assumed = self._assumed(problem)
+        settings = Settings(assumed.sigma, assumed.size, math.log(2.0 / alpha), dof, math.sqrt(_ROW))
+        public, secret = start_tree_state(kind, problem, tree, leaves, regularizers, settings)
         if self.noise == "wishart":
             row = dim + 1
-            secret = TreeRows(leaves, np.zeros(row), known_axes(row), np.zeros((row, row)))
+            secret = TreeRows(leaves, np.zeros(row), static_size(row), np.zeros((row, row)))
         return public, secret
 
     def _levels(self, horizon: int) -> int:

@@ -1,6 +1,6 @@
 """Uniform play: what any learning must beat."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import FROM_RECIPE, Limits
-from dpbandits.policies.linear.choosing import any_action
-from dpbandits.policies.linear.protection import no_guarantee
-from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.linear.shared.choosing import any_action, offered
+from dpbandits.policies.linear.shared.protection import no_guarantee
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearProblem
 
@@ -30,16 +29,14 @@ class Public(NamedTuple):
 
     def select(self, context: Any, explore: Chance) -> int:
         """Any action."""
-        if context is None:
-            return any_action(self.actions, explore)
-        return any_action(context[0], explore)
+        return any_action(offered(context, self.actions)[0], explore)
 
     def observe(self, secret: NoSecret, context: Any, action: int, reward: float) -> None:
         """Learns nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformActions(TrustedPolicy):
+class UniformActions(WithoutBudget):
     r"""Play one of the actions offered, drawn uniformly at random, in every round.
 
     **Definition.** P[action k of K] = 1/K, independently.
@@ -56,10 +53,7 @@ class UniformActions(TrustedPolicy):
 
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def plays_uniform_below(self, problem: LinearProblem) -> int:
         """At every horizon."""

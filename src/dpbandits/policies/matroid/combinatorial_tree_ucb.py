@@ -12,12 +12,19 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, COUNT, Limits
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.arms.splitting import split_budget
+from dpbandits.policies.arms.shared.splitting import split_budget
 from dpbandits.policies.arms.tree_ucb import released_reward
-from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
+from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.pending import (
+    News,
+    list_news,
+    start_news,
+    take_news,
+    unknown_index,
+)
+from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading, of_tree
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
@@ -47,10 +54,6 @@ class Public(NamedTuple):
     def limits(self) -> Limits:
         """It counts; the index may be anything."""
         return {**dict.fromkeys(("round", "plays", "waiting"), COUNT), "score": ANYTHING}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
 
     def release(self, secret: Leaves, noise: Noise) -> None:
         """Insert the new rewards into their items' trees and restate these items."""
@@ -137,7 +140,7 @@ class CombinatorialTreeUCB(MatroidPolicy):
     """
 
     status: ClassVar[str] = "proved"
-    accepts: ClassVar = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "Chen, Zheng, Zhou, Yang, Chen & Wang 2020, CUCB-DP"
 
     calibration: Annotated[
@@ -183,4 +186,4 @@ class CombinatorialTreeUCB(MatroidPolicy):
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return self._promise(problem, self.privacy, "none was asked for")
+        return matroid_guarantee(self.privacy, problem)

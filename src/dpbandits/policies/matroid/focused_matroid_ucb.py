@@ -1,7 +1,7 @@
 r"""Explore only what you feed: the rule to beat at equal privacy on matroids."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
 from dpbandits.engine.state import ANYTHING, COUNT, MOST, NOT_NEGATIVE, Limits, exactly
-from dpbandits.policies.arms.estimates import (
+from dpbandits.policies.arms.shared.estimates import (
     Estimates,
     of_estimates,
     start_estimates,
     update_estimate,
 )
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.pending import feed
+from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading
-from dpbandits.policies.returning import OncePerBatch
+from dpbandits.policies.returning import OncePerBlock
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, rebuild, shuffle, start_greedy
@@ -68,10 +69,6 @@ class Public(NamedTuple):
             "score": ANYTHING,
         }
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release the batches that are full and restate their items."""
         if self.full[0] > 0:
@@ -86,13 +83,8 @@ class Public(NamedTuple):
     def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
         """Feed the first m items of the basis; the others' rewards are not read."""
         self.round[0] += 1
-        items, rewards = action[0], reward[0]
         for place in range(self.fed):
-            item = items[place]
-            secret.open[item, 0] += centred(rewards[place])
-            self.open[item] += 1
-            if self.open[item] == self.length[item]:
-                self.full[0] += 1
+            feed(self, secret, action[0][place], reward[0][place])
 
     def wait(self, action: Items, change: int) -> None:
         """Count the decision, and the items that it will feed."""
@@ -162,7 +154,7 @@ def _left(public: Public, item: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
+class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
     r"""Play and feed the few items most in doubt of the basis hoped for; complete them by what is known.
 
     **Definition.** At each release, and when t has grown by 3 %:
@@ -202,7 +194,7 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
     """
 
     status: ClassVar[str] = "proved"
-    accepts: ClassVar = (*GAUSSIAN_KINDS, PureDP, NonPrivate)
+    accepts: ClassVar = EVERY_KIND
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
@@ -218,9 +210,6 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
     caution: Annotated[
         float, "A factor on exploration: 2 costs more on average and has fewer bad runs."
     ] = 1.0
-    block: Annotated[
-        int, "Releases whose noise is drawn together: more of them means less noise each."
-    ] = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,7 +219,6 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
             checks.integer(least=1, first_batch=self.first_batch)
         checks.growth(growth=self.growth)
         checks.scale(caution=self.caution)
-        checks.integer(least=1, limit=checks.MOST_BLOCK, block=self.block)
 
     def schedule(self, problem: MatroidBases) -> tuple[int, int]:
         """How many items are fed, and the first batch: those given, the defaults otherwise."""
@@ -283,14 +271,6 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
         state = problem.matroid.state()
         return of_estimates("item", public.estimates, public.batches, public.plays, matroid=state)
 
-    def suited_to_returning(self) -> "FocusedMatroidUCB":
-        """Blocks cost a person who is in many of their batches nearly as much as no rule at all."""
-        return replace(self, block=1)
-
-    def blocks_used(self) -> int:
-        """As given."""
-        return self.block
-
     def slots(self, public: Public, action: Any) -> tuple[int, ...]:
         """Those of the items that are fed, the first of the basis."""
         return tuple(int(item) for item in bare(action)[: public.fed])
@@ -301,4 +281,4 @@ class FocusedMatroidUCB(OncePerBatch, MatroidPolicy):
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """The budget itself, for any number of rounds."""
-        return self._promise(problem, self.privacy, "none was asked for")
+        return matroid_guarantee(self.privacy, problem)

@@ -5,22 +5,16 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from dpbandits import checks
-from dpbandits.engine import Chance
-from dpbandits.policies.arms.divergences import kl_upper
-from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
-from dpbandits.problems.matroids.bases import Items
-from dpbandits.problems.matroids.greedy import improve, shuffle
+from dpbandits.policies.arms.shared.divergences import kl_upper
+from dpbandits.policies.matroid.shared.exact_means import ExactMeans, ExactPolicy
 
 
 class Public(ExactMeans):
     """Exact means."""
 
-    def select(self, context: None, explore: Chance) -> Items:
-        """The basis of the largest total index."""
+    def restate(self) -> None:
+        """The index of every item."""
         done = int(self.round[0])
-        if done == 0:
-            shuffle(self.greedy, explore)
-            return (self.greedy.basis,)
         level = math.log(done + 1.0)
         level = max(level + self.option * math.log(level), 0.0)
         for item in range(self.score.size):
@@ -28,8 +22,6 @@ class Public(ExactMeans):
             if self.plays[item] > 0:
                 mean = min(max(self.mean[item], 0.0), 1.0)
                 self.score[item] = kl_upper(mean, level / (self.plays[item] + self.waiting[item]))
-        improve(self.greedy, self.score)
-        return (self.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

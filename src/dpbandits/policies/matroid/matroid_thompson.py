@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.arms.sampling import beta_sample
-from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
+from dpbandits.policies.arms.shared.sampling import beta_sample
+from dpbandits.policies.matroid.shared.exact_means import ExactMeans, ExactPolicy
 from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import rebuild, shuffle
 

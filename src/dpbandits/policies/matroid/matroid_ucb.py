@@ -4,26 +4,18 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpbandits.engine import Chance
-from dpbandits.policies.matroid.exact_means import ExactMeans, ExactPolicy
-from dpbandits.problems.matroids.bases import Items
-from dpbandits.problems.matroids.greedy import improve, shuffle
+from dpbandits.policies.matroid.shared.exact_means import ExactMeans, ExactPolicy
 
 
 class Public(ExactMeans):
     """Exact means."""
 
-    def select(self, context: None, explore: Chance) -> Items:
-        """The basis of the largest total index."""
+    def restate(self) -> None:
+        """The index of every item."""
         done = int(self.round[0])
-        if done == 0:
-            shuffle(self.greedy, explore)
-            return (self.greedy.basis,)
         radius = math.sqrt(2.0 * math.log(done))
         for item in range(self.score.size):
             self.score[item] = self.mean[item] + radius * self.width[item]
-        improve(self.greedy, self.score)
-        return (self.greedy.basis,)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, bare
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, FROM_RECIPE, MOST, Limits
-from dpbandits.policies.arms.splitting import split_budget
-from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.pending import unknown_index
+from dpbandits.policies.arms.shared.splitting import split_budget
+from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.pending import count_waiting, feed, unknown_index
+from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE, Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
@@ -54,10 +54,6 @@ class Public(NamedTuple):
         known: Limits = {"look": FLAG, "length": (1, MOST), "score": ANYTHING}
         return {"everything": FROM_RECIPE, **counts, **known}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
-
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release the batches that are full; each replaces what was known of its item."""
         if self.full[0] > 0:
@@ -79,21 +75,13 @@ class Public(NamedTuple):
     def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
         """Fill the items' open batches; full means a number of decisions, whatever was rated."""
         self.round[0] += 1
-        items, rewards = action[0], reward[0]
-        for place in range(items.size):
-            item = items[place]
-            secret.open[item, 0] += centred(rewards[place])
-            self.open[item] += 1
-            if self.open[item] == self.length[item]:
-                self.full[0] += 1
+        for place in range(action[0].size):
+            feed(self, secret, action[0][place], reward[0][place])
 
     def wait(self, action: Items, change: int) -> None:
         """What is in flight narrows an item's bonus, as if it had come back alike."""
         for item in action[0]:
-            self.waiting[item] += change
-            if self.plays[item] == 0:
-                self.mean[item] = unknown_index(self.waiting[item])
-            else:
+            if count_waiting(self, item, change):
                 _widen(self, item)
 
 
@@ -133,7 +121,7 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
     """What DPUCB-MAT and DPTS-MAT share: batches, noise, and the way they begin."""
 
     abstract: ClassVar[bool] = True
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     state: ClassVar[type[Public]]
 
     calibration: Annotated[
@@ -190,7 +178,7 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
                     budget = PureDP(epsilon * times)
                 case GaussianDP(mu=mu):
                     budget = GaussianDP(mu * math.sqrt(times))
-        return self._promise(problem, budget, "none was asked for")
+        return matroid_guarantee(budget, problem)
 
 
 class UCBPublic(Public):

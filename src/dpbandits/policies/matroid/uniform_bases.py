@@ -1,11 +1,12 @@
 """A random basis in every round: what a policy must beat."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from dpbandits.engine import Chance, Noise, NoSecret
-from dpbandits.policies.matroid.matroid_policy import MatroidPolicy
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.matroid.shared.matroid_policy import MatroidPolicy
+from dpbandits.policies.matroid.shared.protection import no_guarantee
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
@@ -30,7 +31,7 @@ class Public(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformBases(MatroidPolicy):
+class UniformBases(WithoutBudget, MatroidPolicy):
     r"""Play the greedy basis of a random order of the items in every round.
 
     **Definition.** All orders are equally likely, independently in every round. (Bases need not be: an
@@ -47,10 +48,7 @@ class UniformBases(MatroidPolicy):
     """
 
     status: ClassVar[str] = "proved"
-    accepts: ClassVar = (NonPrivate,)
     paper: ClassVar[str] = "dpbandits"
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def begin(self, problem: MatroidBases) -> tuple[Any, Any]:
         """Any order."""
@@ -63,4 +61,4 @@ class UniformBases(MatroidPolicy):
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """None is needed."""
         reason = "it reads no rewards, so there is nothing to protect"
-        return self._promise(problem, NonPrivate(), reason)
+        return no_guarantee(problem, reason)

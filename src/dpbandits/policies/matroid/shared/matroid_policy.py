@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpbandits.policies.trusted import TrustedPolicy
-from dpbandits.privacy.budgets import Budget
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems.matroids import MatroidBases
 
 # Indices nearer than this keep the order they have, so that noise near 0 decides like none.
@@ -18,13 +16,3 @@ class MatroidPolicy(TrustedPolicy):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = MatroidBases
-
-    def _promise(self, problem: MatroidBases, budget: Budget, reason: str = "") -> Guarantee:
-        """This budget for one round's vector of rewards, for any number of rounds."""
-        return Guarantee(
-            budget=budget,
-            unit=Unit.REWARD_VECTOR,
-            trust=Trust.CENTRAL,
-            public=problem.public_facts(),
-            reason=reason,
-        )

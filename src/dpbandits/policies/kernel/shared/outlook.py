@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpbandits.policies.kernel.epochs import shares_of, uniform_table
-from dpbandits.policies.kernel.posterior import absorb, design
+from dpbandits.policies.kernel.shared.epochs import shares_of, uniform_table
+from dpbandits.policies.kernel.shared.posterior import absorb, design
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import KernelContexts
 
 # Below this share of the prior variance, measured regret is hardly better than uniform play's.
-LITTLE = 0.25
+MIN_LEARNABLE_SHARE = 0.25
 
 
 def learnable_share(
@@ -42,14 +42,14 @@ def warn_if_short(problem: KernelContexts, privacy: Budget) -> None:
     if problem.horizon is None:
         return
     share = learnable_share(problem, privacy, problem.horizon, local=True)
-    if share < LITTLE:
+    if share < MIN_LEARNABLE_SHARE:
         warnings.warn(short_horizon(problem, privacy, share), UserWarning, stacklevel=3)
 
 
 def short_horizon(problem: KernelContexts, privacy: Budget, share: float) -> str:
     """The sentence."""
     rounds = problem.horizon or 1
-    while rounds < 2**50 and learnable_share(problem, privacy, rounds, local=True) < LITTLE:
+    while rounds < 2**50 and learnable_share(problem, privacy, rounds, local=True) < MIN_LEARNABLE_SHARE:
         rounds *= 2
     return (
         f"with {privacy} in the local model, {problem.horizon:,} rounds can explain only "

@@ -32,15 +32,16 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine import Chance, Noise
+from dpbandits.engine import Noise
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import add_row, pair_size, pair_widths, unpack_pair
-from dpbandits.policies.linear.protection import linear_guarantee
-from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.choosing import ByFeatures
+from dpbandits.policies.linear.shared.protection import linear_guarantee
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import GAUSSIAN_KINDS, NonPrivate
+from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearActions, LinearProblem
 from dpbandits.recipes import Ints
@@ -59,9 +60,7 @@ class Rows(NamedTuple):
     row: Array
 
 
-class Batched(NamedTuple):
-    """What is released, and what a policy made of it at the last release."""
-
+class _Fields(NamedTuple):
     # Rounds closed, how many of them end the open batch and came before it, the longest batch released.
     clock: NDArray[np.int64]
     batches: Batches
@@ -80,13 +79,16 @@ class Batched(NamedTuple):
     pace: float
     max_norm: float
     max_reward: float
-    settings: Array  # the policy's own
+    settings: Any  # the policy's own: a named tuple of numbers
+
+
+class Batched(ByFeatures, _Fields):
+    """What is released, and what a policy made of it at the last release."""
 
     def limits(self) -> Limits:
-        """The decision set and the policy's own numbers are declared."""
+        """The decision set is declared."""
         done = int(self.clock[ROUND])
-        recipe = dict.fromkeys(("actions", "settings"), FROM_RECIPE)
-        return {"clock": (0, np.array([MOST, MOST, done, done])), **recipe}
+        return {"clock": (0, np.array([MOST, MOST, done, done])), "actions": FROM_RECIPE}
 
     def observed(self) -> int:
         """Rounds closed so far."""
@@ -100,16 +102,6 @@ class Batched(NamedTuple):
 
     def restate(self) -> None:
         """What a policy makes of a release: `mean`, `shape` and whatever else it chooses by."""
-        raise NotImplementedError
-
-    def select(self, context: Any, explore: Chance) -> int:
-        """An action of the public decision set, or of the features that she brought."""
-        if context is None:
-            return self.choose(self.actions, explore)
-        return self.choose(context[0], explore)
-
-    def choose(self, features: Any, explore: Chance) -> int:
-        """How a policy chooses."""
         raise NotImplementedError
 
     def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
@@ -202,7 +194,7 @@ class BatchedLinear(OncePerBatch):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = LinearProblem
-    accepts: ClassVar = (*GAUSSIAN_KINDS, NonPrivate)
+    accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "dpbandits"
     compiles: ClassVar[bool] = True
     one_slot: ClassVar[bool] = True
@@ -240,7 +232,7 @@ class BatchedLinear(OncePerBatch):
                 raise InvalidInput("expected at least one size of blocks, got none")
             object.__setattr__(self, "blocks", tuple(int(block) for block in blocks))
 
-    def _begin(self, problem: LinearProblem, *settings: float) -> tuple[Any, Any]:
+    def _begin(self, problem: LinearProblem, settings: Any) -> tuple[Any, Any]:
         dim, public_set = problem.dimension, isinstance(problem, LinearActions)
         mu = math.inf if isinstance(self.privacy, NonPrivate) else self.privacy.to_gaussian().mu
         widths = np.full(dim, math.sqrt(REWARD_VARIANCE)) if public_set else pair_widths(dim)
@@ -269,7 +261,7 @@ class BatchedLinear(OncePerBatch):
             pace=pace,
             max_norm=problem.max_norm,
             max_reward=problem.max_reward,
-            settings=np.array(settings, np.float64),
+            settings=settings,
         )
         return public, Rows(buffers, np.zeros(dim))
 

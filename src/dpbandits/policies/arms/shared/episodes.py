@@ -21,8 +21,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine.state import COUNT, MOST, Limits, exactly
-from dpbandits.policies.arms.tally import (
+from dpbandits.engine.state import ANYTHING, COUNT, FLAG, MOST, Limits, exactly
+from dpbandits.policies.arms.shared.tally import (
     Due,
     Integers,
     any_due,
@@ -202,16 +202,6 @@ def end_episode(public: Any) -> None:
 
 
 @register_jitable(forceinline=True)
-def wait_in_turn(public: Any, arm: int, change: int) -> None:
-    """Count a decision into or out of those in flight, and into those of the episode."""
-    public.waiting[arm] += change
-    if change > 0 and arm == public.episode[ARM]:
-        public.episode[LEFT] -= 1
-        if public.episode[LEFT] == 0:
-            end_episode(public)
-
-
-@register_jitable(forceinline=True)
 def alike(public: Any, arm: int) -> float:
     """By what an arm's released decisions grow if its open batch comes back like them.
 
@@ -221,3 +211,25 @@ def alike(public: Any, arm: int) -> float:
     if public.waiting[arm] < public.turns.left[arm]:
         return 1.0
     return decisions(public, arm) / float(public.turns.plays[arm])
+
+
+class InTurn:
+    """The verbs that states which play arms in episodes have in common."""
+
+    def limits(self: Any) -> Limits:
+        """Limits for arms that exist; a score may be anything."""
+        episode = episode_limits(self.away.size)
+        return {"waiting": COUNT, "away": FLAG, "episode": episode, "score": ANYTHING}
+
+    def observe(self: Any, secret: Buffers, context: None, action: int, reward: float) -> None:
+        """Fill the arm's open batch."""
+        if fill(self.turns, secret, action, reward):
+            end_episode(self)
+
+    def wait(self: Any, action: int, change: int) -> None:
+        """Count a decision into or out of those in flight, and into those of the episode."""
+        self.waiting[action] += change
+        if change > 0 and action == self.episode[ARM]:
+            self.episode[LEFT] -= 1
+            if self.episode[LEFT] == 0:
+                end_episode(self)

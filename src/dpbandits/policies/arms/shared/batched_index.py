@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.engine.state import ANYTHING, COUNT, FLAG, Limits
-from dpbandits.policies.arms.choosing import largest
-from dpbandits.policies.arms.episodes import (
+from dpbandits.engine.state import Limits
+from dpbandits.policies.arms.shared.choosing import largest
+from dpbandits.policies.arms.shared.episodes import (
     Episode,
+    InTurn,
     Turns,
     alike,
     any_full,
@@ -25,27 +26,22 @@ from dpbandits.policies.arms.episodes import (
     begin_episode,
     close_batch,
     decisions,
-    end_episode,
-    episode_limits,
-    fill,
+    is_known,
     open_batch,
     start_episode,
     start_turns,
-    wait_in_turn,
 )
-from dpbandits.policies.arms.protection import arms_guarantee
+from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.released import Reading, of_last_batches, of_sums
 from dpbandits.policies.returning import OncePerBatch
-from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.privacy.budgets import LAPLACE_OR_NONE, Budget, NonPrivate, PureDP
 from dpbandits.privacy.calibration import laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 
-class Indexed(NamedTuple):
-    """Released batches and the means they give."""
-
+class _Fields(NamedTuple):
     turns: Turns
     waiting: NDArray[np.int64]  # decisions in flight
     away: NDArray[np.bool_]  # arms not to be chosen
@@ -59,19 +55,13 @@ class Indexed(NamedTuple):
     epsilon: float
     alpha: float
 
-    def limits(self) -> Limits:
-        """Limits for arms that exist."""
-        return {
-            "waiting": COUNT,
-            "away": FLAG,
-            "episode": episode_limits(self.away.size),
-            "size": (np.minimum(self.turns.plays, 1), self.turns.plays),
-            "score": ANYTHING,
-        }
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return self.turns.observed()
+class Indexed(InTurn, _Fields):
+    """Released batches and the means they give."""
+
+    def limits(self) -> Limits:
+        """Limits for arms that exist; no batch is longer than all that was played."""
+        return {**super().limits(), "size": (np.minimum(self.turns.plays, 1), self.turns.plays)}
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and restate its arm's mean."""
@@ -84,17 +74,15 @@ class Indexed(NamedTuple):
         return arm if arm >= 0 else _choose(self, explore)
 
     def restate(self) -> None:
-        """The score of every arm that is known: each policy's own."""
+        """The score of every arm that is known."""
+        log_t = log_round(self)
+        for arm in range(self.size.size):
+            if is_known(self, arm):
+                self.score[arm] = self.index_of(arm, log_t)
+
+    def index_of(self, arm: int, log_t: float) -> float:
+        """The index of an arm that is known: each policy's own."""
         raise NotImplementedError
-
-    def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
-        """Fill the arm's open batch."""
-        if fill(self.turns, secret, action, reward):
-            end_episode(self)
-
-    def wait(self, action: int, change: int) -> None:
-        """Count what is in flight."""
-        wait_in_turn(self, action, change)
 
 
 @register_jitable
@@ -159,7 +147,7 @@ class BatchedIndex(OncePerBatch):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = (PureDP, GaussianDP, NonPrivate)
+    accepts: ClassVar = LAPLACE_OR_NONE
     state: ClassVar[type[Indexed]]
     forgets: ClassVar[bool]
 

@@ -1,6 +1,6 @@
 """Dense linear algebra in loops: nothing is allocated, and plain and compiled code agree bitwise.
 
-Functions learn the size d of their matrices from `axes`, any vector of that size or what `known_axes`
+Functions learn the size d of their matrices from `axes`, any vector of that size or what `static_size`
 makes (`engine/sizes.py`).
 """
 

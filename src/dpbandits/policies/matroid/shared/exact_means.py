@@ -1,23 +1,31 @@
 """What the policies without privacy share: the exact mean of every item, restated in every round."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.engine import Noise
+from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import ANYTHING, COUNT, Limits
-from dpbandits.policies.matroid.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.pending import News, list_news, start_news, take_news, unknown_index
+from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
+from dpbandits.policies.matroid.shared.pending import (
+    News,
+    count_waiting,
+    list_news,
+    start_news,
+    take_news,
+    unknown_index,
+)
+from dpbandits.policies.matroid.shared.protection import no_guarantee
 from dpbandits.policies.released import Reading, of_sums
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.policies.trusted import WithoutBudget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
-from dpbandits.problems.matroids.greedy import Greedy, start_greedy
+from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -46,9 +54,18 @@ class ExactMeans(NamedTuple):
         """It counts; the index may be anything."""
         return {**dict.fromkeys(("round", "plays", "waiting"), COUNT), "score": ANYTHING}
 
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
+    def select(self, context: None, explore: Chance) -> Items:
+        """Any basis first, then that of the largest total index."""
+        if self.round[0] == 0:
+            shuffle(self.greedy, explore)
+        else:
+            self.restate()
+            improve(self.greedy, self.score)
+        return (self.greedy.basis,)
+
+    def restate(self) -> None:
+        """The index of every item: each policy's own."""
+        raise NotImplementedError
 
     def release(self, secret: Totals, noise: Noise) -> None:
         """Restate the means of the items with new rewards, exactly: draws of scale 0."""
@@ -60,10 +77,7 @@ class ExactMeans(NamedTuple):
     def wait(self, action: Items, change: int) -> None:
         """What is in flight narrows an item's width, as if it had come back alike."""
         for item in action[0]:
-            self.waiting[item] += change
-            if self.plays[item] == 0:
-                self.mean[item] = unknown_index(self.waiting[item])
-            else:
+            if count_waiting(self, item, change):
                 self.width[item] = 1.0 / math.sqrt(self.plays[item] + self.waiting[item])
 
     def observe(self, secret: Totals, context: None, action: Items, reward: Rewards) -> None:
@@ -79,14 +93,11 @@ class ExactMeans(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactPolicy(MatroidPolicy):
+class ExactPolicy(WithoutBudget, MatroidPolicy):
     """A policy on exact means, with a state class of its own and a `select` for it."""
 
     abstract: ClassVar[bool] = True
-    accepts: ClassVar = (NonPrivate,)
     state: ClassVar[type[ExactMeans]]
-
-    privacy: Budget = field(default_factory=NonPrivate)
 
     def option(self) -> float:
         """What the verbs must know of the recipe."""
@@ -115,4 +126,4 @@ class ExactPolicy(MatroidPolicy):
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """None."""
-        return self._promise(problem, NonPrivate(), "decisions follow exact means of rewards")
+        return no_guarantee(problem, "decisions follow exact means of rewards")

@@ -7,21 +7,20 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, NoSecret
+from dpbandits.engine import Noise, NoSecret
 from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOT_NEGATIVE, NOTHING, Limits
-from dpbandits.policies.linear.algebra import multiply, norm_bound
-from dpbandits.policies.linear.confidence import REACH
-from dpbandits.policies.linear.reading import of_ellipsoid
-from dpbandits.policies.linear.rows import FINE, grid_row
+from dpbandits.policies.linear.shared.algebra import multiply, norm_bound
+from dpbandits.policies.linear.shared.choosing import ByFeatures, offered
+from dpbandits.policies.linear.shared.confidence import REACH
+from dpbandits.policies.linear.shared.reading import of_ellipsoid
+from dpbandits.policies.linear.shared.rows import FINE, grid_row
 from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearProblem
 
 Array = NDArray[np.float64]
 
 
-class LeastSquares(NamedTuple):
-    """V = ρI + Σ zzᵀ, kept as its inverse, and θ̂ = V⁻¹ Σ zw."""
-
+class _Fields(NamedTuple):
     round: NDArray[np.int64]
     actions: Array  # the public decision set; no rows where everybody brings her own
     moment: Array  # (d,) Σ zw
@@ -34,39 +33,25 @@ class LeastSquares(NamedTuple):
     lower: Array  # (d, d) scratch
     max_norm: float
     max_reward: float
-    settings: Array  # the policy's own
+    settings: Any  # the policy's own: a named tuple of numbers
+
+
+class LeastSquares(ByFeatures, _Fields):
+    """V = ρI + Σ zzᵀ, kept as its inverse, and θ̂ = V⁻¹ Σ zw."""
 
     def limits(self) -> Limits:
         """What is declared, and a V⁻¹ that another row can be added to."""
         finite = np.isfinite(self.shape).all()
         fits = finite and np.linalg.eigvalsh(self.shape + self.shape.T)[0] > -1.0
-        recipe = dict.fromkeys(("actions", "settings"), FROM_RECIPE)
         known: Limits = {"shape": ANYTHING if fits else NOTHING, "log_det": NOT_NEGATIVE}
-        return {"round": COUNT, **known, **recipe}
-
-    def observed(self) -> int:
-        """Rounds closed so far."""
-        return int(self.round[0])
+        return {"round": COUNT, "actions": FROM_RECIPE, **known}
 
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """Nothing is hidden, so nothing needs a release."""
 
-    def select(self, context: Any, explore: Chance) -> int:
-        """An action of the public decision set, or of the features that she brought."""
-        if context is None:
-            return self.choose(self.actions, explore)
-        return self.choose(context[0], explore)
-
-    def choose(self, features: Any, explore: Chance) -> int:
-        """How a policy chooses."""
-        raise NotImplementedError
-
     def observe(self, secret: NoSecret, context: Any, action: int, reward: float) -> None:
         """Sherman & Morrison's update of V⁻¹."""
-        if context is None:
-            _add(self, self.actions, action, reward)
-        else:
-            _add(self, context[0], action, reward)
+        _add(self, offered(context, self.actions)[0], action, reward)
         self.round[0] += 1
 
 
@@ -88,7 +73,7 @@ def _add(public: LeastSquares, features: Any, action: int, reward: float) -> Non
 
 
 def start_least_squares(
-    kind: type[LeastSquares], problem: LinearProblem, regularizer: float, *settings: float
+    kind: type[LeastSquares], problem: LinearProblem, regularizer: float, settings: Any
 ) -> tuple[Any, Any]:
     """No data yet: V = ρI."""
     dim = problem.dimension
@@ -105,7 +90,7 @@ def start_least_squares(
         lower=np.zeros((dim, dim)),
         max_norm=problem.max_norm,
         max_reward=problem.max_reward,
-        settings=np.array(settings, np.float64),
+        settings=settings,
     )
     return public, NoSecret()
 

@@ -11,13 +11,18 @@ def no_guarantee(problem: Arms, reason: str) -> Guarantee:
 
 
 def arms_guarantee(
-    budget: Budget, problem: Arms, reason: str = "", *, horizon: bool = False
+    budget: Budget,
+    problem: Arms,
+    reason: str = "",
+    *,
+    horizon: bool = False,
+    trust: Trust = Trust.CENTRAL,
 ) -> Guarantee:
     """A budget for as many rounds as there are; `horizon`: whether their number was part of it."""
     return Guarantee(
         budget=budget,
         unit=Unit.REWARD,
-        trust=Trust.CENTRAL,
+        trust=trust,
         public=(*problem.public_facts(), *(("the horizon",) if horizon else ())),
         reason=reason,
     )

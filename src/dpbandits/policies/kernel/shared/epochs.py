@@ -6,13 +6,9 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits import checks
-from dpbandits.engine import Chance
+from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import COUNT, MOST, Limits
-from dpbandits.errors import InvalidInput
-from dpbandits.privacy.budgets import Budget
-from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
-from dpbandits.problems.kernel_contexts import KernelContexts
+from dpbandits.problems.kernel_contexts import KernelContexts, bounded
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -115,30 +111,46 @@ def renew(public: Any, table: Array, weights: Array) -> None:
     tables.size[0] = count
 
 
-def promise(
-    budget: Budget, problem: KernelContexts, reason: str = "", trust: Trust = Trust.JOINT
-) -> Guarantee:
-    """The budget itself, for one person's context and reward, for any number of rounds."""
-    return Guarantee(
-        budget=budget,
-        unit=Unit.ROUND,
-        trust=trust,
-        public=problem.public_facts(),
-        reason=reason,
-    )
+class Sums(NamedTuple):
+    """The open epoch of a learner that is trusted with it."""
+
+    sums: Array  # Σ y of each pair
 
 
-# No Gaussian generator gets further from the location than this many scales.
-_REACH = 40.0
+class InEpochs:
+    """The verbs that all states with epochs have in common."""
+
+    def limits(self) -> Limits:
+        """Those of its epoch."""
+        return epoch_limits(self)
+
+    def select(self: Any, context: int, explore: Chance) -> int:
+        """An action from the table."""
+        return pick(self.table, context, explore)
 
 
-def noisy_vector(content: Any, size: int, bound: float, scale: float) -> tuple[Array]:
-    """The content of a message: one vector, each number within reach of noise around ±bound."""
-    vector = content[0] if isinstance(content, list) and len(content) == 1 else None
-    if not (isinstance(vector, list) and len(vector) == size):
-        raise InvalidInput(f"expected the content of a message to be a list of {size} numbers")
-    values = np.array([checks.number("content", value) for value in vector])
-    limit = 1.001 * bound + _REACH * scale
-    if not (np.abs(values) <= limit).all():
-        raise InvalidInput(f"expected the numbers of a message to be at most {limit:g} in size")
-    return (values,)
+class TrustedEpochs(InEpochs):
+    """Of a learner that holds raw data until an epoch ends."""
+
+    def limits(self) -> Limits:
+        """Those of its epoch, and what is in flight is counted."""
+        return {"waiting": COUNT, **super().limits()}
+
+    def release(self: Any, secret: Sums, noise: Noise) -> None:
+        """Nothing between the ends of epochs."""
+
+    def observe(self: Any, secret: Sums, context: int, action: int, reward: float) -> None:
+        """Add the reward to its pair's sum."""
+        secret.sums[context * self.table.shape[1] + action] += bounded(reward, self.bound)
+        self.round[0] += 1
+
+
+class LocalEpochs(InEpochs):
+    """Of a server that adds up what people send."""
+
+    def receive(self: Any, message: tuple[Array]) -> None:
+        """Add it up."""
+        (vector,) = message
+        self.round[0] += 1
+        for axis in range(self.total.size):
+            self.total[axis] += vector[axis]

@@ -10,18 +10,27 @@ Everything is in units of the bounds: rewards of σ-subgaussian noise and ‖θ*
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from numba.extending import register_jitable
 
 from dpbandits import checks
-from dpbandits.policies.linear.algebra import cholesky, invert, multiply, norm_bound
-from dpbandits.policies.linear.rows import GRID
+from dpbandits.policies.linear.shared.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.shared.rows import GRID
 from dpbandits.policies.policy import Policy
 from dpbandits.problems.linear import LinearProblem
 
 RADIUS, REACH = 0, 1
-SIGMA, SIZE, ALPHA, OPERATOR, SHIFT = 0, 1, 2, 3, 4
+
+
+class Assumed(NamedTuple):
+    """What a confidence set takes for granted, in units of the bounds."""
+
+    sigma: float  # σ of the rewards' noise
+    size: float  # S, a bound on ‖θ*‖
+    alpha: float  # α, or 0 for 1/t
+    operator: float  # E‖Z‖
+    shift: float  # c
 
 
 @register_jitable(forceinline=True)
@@ -48,9 +57,9 @@ def estimate(
 def radius(
     level: float, log_det: float, dim: float, low: float, high: float, gamma: float, settings: Any
 ) -> float:
-    """β, for level = ln(1/α), ρ_min = low, ρ_max = high, γ = gamma and settings = (σ, S, …)."""
+    """β, for level = ln(1/α), ρ_min = low, ρ_max = high, γ = gamma and the σ and S of the settings."""
     spread = max(2.0 * level + log_det - dim * math.log(low), 0.0)
-    beta: float = settings[SIGMA] * math.sqrt(spread) + settings[SIZE] * math.sqrt(high) + gamma
+    beta: float = settings.sigma * math.sqrt(spread) + settings.size * math.sqrt(high) + gamma
     return beta
 
 
@@ -60,19 +69,19 @@ def restate(
 ) -> None:
     """The confidence set of `BatchedLinUCB` after some releases, with these noise variances."""
     settings, size = public.settings, public.moment.size
-    alpha = settings[ALPHA] if settings[ALPHA] > 0.0 else 1.0 / done
+    alpha = settings.alpha if settings.alpha > 0.0 else 1.0 / done
     # Three events at each release, and Σ 1/k² = π²/6.
     level = math.log(0.5 * math.pi * math.pi * releases * releases / alpha)
-    norm = math.sqrt(gram_noise) * (settings[OPERATOR] + 2.0 * math.sqrt(level))
+    norm = math.sqrt(gram_noise) * (settings.operator + 2.0 * math.sqrt(level))
     # Where G is exact, the regulariser only has to match the noise in ũ.
-    ridge = 1.0 + (settings[SHIFT] * norm if gram_noise > 0.0 else math.sqrt(moment_noise))
+    ridge = 1.0 + (settings.shift * norm if gram_noise > 0.0 else math.sqrt(moment_noise))
     low, high = ridge - norm, ridge + norm
     log_det = estimate(
         public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width, public.moment
     )
     gamma = math.sqrt(moment_noise / low) * (math.sqrt(size) + math.sqrt(2.0 * level))
     # Rounding to the grid moves a reward's mean by this much; n of them at most √n as much in all.
-    rounding = (settings[SIZE] * math.sqrt(size) + 1.0) / GRID * math.sqrt(done)
+    rounding = (settings.size * math.sqrt(size) + 1.0) / GRID * math.sqrt(done)
     beta = radius(level, log_det, float(size), low, high, gamma, settings)
     public.width[RADIUS] = beta + rounding
 
@@ -101,12 +110,13 @@ class ConfidentPolicy(Policy):
             if getattr(self, name) is not None:
                 checks.scale(**{name: getattr(self, name)})
 
-    def _assumed(self, problem: LinearProblem) -> tuple[float, float, float]:
-        """σ and S in units of the bounds, and α (0 where it is 1/t).
+    def _assumed(self, problem: LinearProblem, operator: float = 0.0, shift: float = 0.0) -> Assumed:
+        """What is assumed of this problem, with the E‖Z‖ and the shift of the noise, where there is any.
 
         Rewards within ±B are B-subgaussian about their mean; S = B/L makes |⟨x, θ*⟩| ≤ B.
         """
         unit = problem.max_reward / problem.max_norm
         sigma = 1.0 if self.noise_level is None else self.noise_level / problem.max_reward
         size = 1.0 if self.parameter_norm is None else self.parameter_norm / unit
-        return sigma, size, 0.0 if self.failure is None else self.failure
+        alpha = 0.0 if self.failure is None else self.failure
+        return Assumed(sigma, size, alpha, operator, float(shift))

@@ -3,11 +3,39 @@
 import math
 from typing import Any
 
-from numba.extending import register_jitable
+from numba import types
+from numba.extending import overload, register_jitable
 
 from dpbandits.engine import Chance, length
+from dpbandits.engine.verbs import INLINED
+from dpbandits.policies.ties import better
 
 _TIE = 1e-12
+
+
+class ByFeatures:
+    """The verbs of states that choose by features, of whomever they are."""
+
+    def select(self: Any, context: Any, explore: Chance) -> int:
+        """An action of the public decision set, or of the features that she brought."""
+        chosen: int = self.choose(offered(context, self.actions)[0], explore)
+        return chosen
+
+    def choose(self, features: Any, explore: Chance) -> int:
+        """How a policy chooses."""
+        raise NotImplementedError
+
+
+def offered(context: Any, actions: Any) -> Any:
+    """A tuple of the features to choose from: those that she brought, or the public decision set."""
+    return (actions,) if context is None else context
+
+
+@overload(offered, strict=False, jit_options=INLINED)
+def _offered(context: Any, actions: Any) -> Any:
+    if isinstance(context, types.NoneType):
+        return lambda context, actions: (actions,)
+    return lambda context, actions: context
 
 
 @register_jitable(forceinline=True)
@@ -31,12 +59,7 @@ def most_promising(
         if missing > 0.0 and missing * missing > most * square:
             continue
         score += width * _norm(features, action, shape, axes)
-        if score > best + _TIE:
-            best, chosen, ties = score, action, 1
-        elif score >= best - _TIE:
-            ties += 1
-            if explore.random() * ties < 1.0:
-                chosen = action
+        best, chosen, ties = better(score, action, best, chosen, ties, _TIE, explore)
     return chosen
 
 
@@ -92,12 +115,7 @@ def most_rewarding(features: Any, mean: Any, explore: Chance) -> int:
         score = 0.0
         for i in range(mean.size):
             score += mean[i] * features[action, i]
-        if score > best + _TIE:
-            best, chosen, ties = score, action, 1
-        elif score >= best - _TIE:
-            ties += 1
-            if explore.random() * ties < 1.0:
-                chosen = action
+        best, chosen, ties = better(score, action, best, chosen, ties, _TIE, explore)
     return chosen
 
 

@@ -57,6 +57,14 @@ class Tally(NamedTuple):
             "unknown": exactly(np.count_nonzero(self.closed == 0)),
         }
 
+    def observed(self) -> int:
+        """Rounds closed so far."""
+        return int(self.closed.sum())
+
+    def in_flight(self) -> Integers:
+        """Decisions in flight."""
+        return np.asarray(self.plays - self.closed)
+
 
 def nothing_due(arms: int) -> Due:
     """An empty list."""

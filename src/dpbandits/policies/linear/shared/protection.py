@@ -11,7 +11,12 @@ def no_guarantee(problem: LinearProblem, reason: str) -> Guarantee:
 
 
 def linear_guarantee(
-    budget: Budget, problem: LinearProblem, reason: str = "", *, horizon: bool = False
+    budget: Budget,
+    problem: LinearProblem,
+    reason: str = "",
+    *,
+    horizon: bool = False,
+    trust: Trust | None = None,
 ) -> Guarantee:
     """A budget for as many rounds as there are; `horizon`: whether their number was part of it.
 
@@ -24,7 +29,7 @@ def linear_guarantee(
     return Guarantee(
         budget=budget,
         unit=Unit.ROUND if own else Unit.REWARD,
-        trust=Trust.JOINT if own else Trust.CENTRAL,
+        trust=trust or (Trust.JOINT if own else Trust.CENTRAL),
         public=(*problem.public_facts(), *(("the horizon",) if horizon else ())),
         reason=reason,
     )

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpbandits.policies.kernel.epochs import Array, shares_of, uniform_table
-from dpbandits.policies.kernel.posterior import design
-from dpbandits.policies.kernel.projection import whitened
+from dpbandits.policies.kernel.shared.epochs import Array, shares_of, uniform_table
+from dpbandits.policies.kernel.shared.posterior import design
+from dpbandits.policies.kernel.shared.projection import whitened
 from dpbandits.policies.released import Z
 from dpbandits.privacy.budgets import ApproxDP, Budget
 from dpbandits.problems.kernel_contexts import KernelContexts

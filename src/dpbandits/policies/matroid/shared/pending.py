@@ -4,13 +4,15 @@ Between two releases no round, one or many may have been closed, of any bases: s
 that are not released yet are listed as they come, whatever basis is in play by then.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine.state import Limits, exactly, places
+from dpbandits.problems.arms import centred
+from dpbandits.sums.batches import Buffers
 
 Integers = NDArray[np.int64]
 # Beyond every index, and still when divided by the number of decisions.
@@ -60,3 +62,22 @@ def take_news(news: News, place: int) -> int:
 def unknown_index(waiting: int) -> float:
     """For an item of which nothing is known: beyond all others, largest for the fewest in flight."""
     return _FIRST / (1.0 + waiting)
+
+
+@register_jitable(forceinline=True)
+def count_waiting(public: Any, item: int, change: int) -> bool:
+    """Count a decision for an item into or out of those in flight; False if nothing is known of it."""
+    public.waiting[item] += change
+    if public.plays[item] == 0:
+        public.mean[item] = unknown_index(public.waiting[item])
+        return False
+    return True
+
+
+@register_jitable(forceinline=True)
+def feed(public: Any, secret: Buffers, item: int, reward: float) -> None:
+    """Put a reward into the open batch of its item, and count the batch if that is full now."""
+    secret.open[item, 0] += centred(reward)
+    public.open[item] += 1
+    if public.open[item] == public.length[item]:
+        public.full[0] += 1

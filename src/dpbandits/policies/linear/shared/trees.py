@@ -12,12 +12,12 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from dpbandits.engine import Chance, Noise, known_axes
+from dpbandits.engine import Chance, Noise, static_size
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
 from dpbandits.mechanisms.gram import add_row, pair_size, unpack_pair
-from dpbandits.policies.linear.choosing import most_promising, most_promising_of_all
-from dpbandits.policies.linear.confidence import REACH
-from dpbandits.policies.linear.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.choosing import most_promising, most_promising_of_all
+from dpbandits.policies.linear.shared.confidence import REACH
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import (
@@ -85,11 +85,11 @@ class TreeState(NamedTuple):
     regularizers: Array  # (nodes, 4) the policy's own, by the number of nodes in a prefix
     max_norm: float
     max_reward: float
-    settings: Array  # the policy's own
+    settings: Any  # the policy's own: a named tuple of numbers
 
     def limits(self) -> Limits:
         """The policy's own numbers are declared."""
-        recipe = dict.fromkeys(("axes", "regularizers", "settings"), FROM_RECIPE)
+        recipe = dict.fromkeys(("axes", "regularizers"), FROM_RECIPE)
         return {"clock": (0, np.array([MOST, self.clock[ROUND]])), **recipe}
 
     def observed(self) -> int:
@@ -132,14 +132,14 @@ def start_tree_state(
     tree: Tree,
     leaves: Leaves,
     regularizers: Array,
-    *settings: float,
+    settings: Any,
 ) -> tuple[Any, Any]:
     """Nothing known yet."""
     dim = problem.dimension
     public = kind(
         clock=np.zeros(2, np.int64),
         tree=tree,
-        axes=known_axes(dim),
+        axes=static_size(dim),
         gram=np.zeros((dim, dim)),
         moment=np.zeros(dim),
         mean=np.zeros(dim),
@@ -150,6 +150,6 @@ def start_tree_state(
         regularizers=regularizers,
         max_norm=problem.max_norm,
         max_reward=problem.max_reward,
-        settings=np.array(settings, np.float64),
+        settings=settings,
     )
-    return public, TreeRows(leaves, np.zeros(dim), known_axes(dim), np.zeros((0, 0)))
+    return public, TreeRows(leaves, np.zeros(dim), static_size(dim), np.zeros((0, 0)))

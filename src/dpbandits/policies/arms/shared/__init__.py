@@ -1,0 +1,1 @@
+"""What policies for arms share: counting, batches, estimates, choosing, guarantees."""

@@ -1,0 +1,1 @@
+"""What linear policies share: rows, sums, algebra, confidence sets, choosing, guarantees."""

@@ -1,0 +1,1 @@
+"""What policies for matroids share: exact means, items in flight, guarantees."""
