@@ -111,12 +111,13 @@ def page(found: Sequence[dict[str, Any]], notice: str) -> str:
     """The documentation's page about stored results."""
     sharp = sum(one["share"] >= 0.8 for one in found)
     above = [one["policy"] for one in found if not one["kept"]]
+    seeds = sorted({one["seed"] for one in found})
     return (
         f"# Auditing by sampling\n\n{notice}{_INTRODUCTION}{_HOW}\n"
         f"**Results.** {len(found)} audits, {len(above)} with a bound above the claim, {sharp} that "
-        f"show at least 80 % of it.\nMade by `dpbandits audit all --sampling --seed 7 --store "
-        f"docs/sampling.json`, a seed that no design was tried on before; the error rate is that of one "
-        f"audit.\n\n{rows(found)}{_LOWER}"
+        f"show at least 80 % of it.\nMade by `dpbandits audit all --sampling --runs 4e5 --seed "
+        f"{', '.join(map(str, seeds))} --store docs/sampling.json`, a seed that no design was tried on "
+        f"before; the error rate is that of one audit.\n\n{rows(found)}{_LOWER}"
     )
 
 
