@@ -7,11 +7,8 @@ PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --dis
 SOURCES := pyproject.toml constraints.txt
 
 .PHONY: demo test quick coverage bench docs release-check clean
-# Files of tests that take long; `make quick` leaves them out.
-SLOW := adding_a_policy arms_in_flight audit cli conformance docs engine exact_noise experiments hostile \
-	kernel_figures linear linear_environments local matroid_policies people released rounds \
-	sampling_audit tampered_saves types world_conformance
-QUICK := tests $(foreach name,$(SLOW),--ignore=tests/test_$(name).py)
+# The tests of a file that takes long are marked `slow`; `make quick` leaves them out.
+QUICK := tests -m "not slow"
 
 demo: $(VENV)/.runtime  ## compare private policies with their non-private twins; writes report.html
 	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb modified-thompson \

@@ -21,6 +21,8 @@ from dpbandits.experiments.reproduce import reproduce
 from dpbandits.policies import policy_kinds
 from dpbandits.recipes import _KINDS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 

@@ -28,6 +28,8 @@ from dpbandits.testing.driving import alike, state_bytes
 from dpbandits.testing.examples import example_budget
 from dpbandits.worlds import DayAndNight, Environment, LogNormal
 
+pytestmark = pytest.mark.slow
+
 PURE = dpb.PureDP(1.0)
 TIMES = int(os.environ.get("DPBANDITS_HOSTILE", "1"))
 

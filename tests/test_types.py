@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from mypy import api
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 SEEN = """

@@ -1,0 +1,396 @@
+"""The command line as a user types it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import dpbandits as dpb
+from dpbandits.cli import parsing, worlds
+from dpbandits.cli.main import app
+from dpbandits.errors import InvalidInput
+from dpbandits.experiments import FIGURES
+from dpbandits.policies import policy_kinds
+from dpbandits.simulation import replicate
+from dpbandits.simulation.run import play
+
+pytestmark = pytest.mark.slow
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def run_json(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "--json"))
+
+
+def test_list_and_show_every_policy() -> None:
+    listed = {row["policy"]: row for row in run_json("list")}
+    given = {
+        name: listed[name]["guarantee"] for name in ("lin-ucb", "gaussian-thompson", "tree-lin-ucb")
+    }
+    assert given == {"lin-ucb": "none", "gaussian-thompson": "proved", "tree-lin-ucb": "proved"}
+    assert set(listed) == set(policy_kinds())
+    text = run("list")
+    for name, kind in policy_kinds().items():
+        assert name in text and kind.__name__ in run("show", name) and kind.paper in run("show", name)
+        assert {"privacy"} <= {option["option"] for option in run_json("show", name)["options"]}
+
+
+def test_figures() -> None:
+    assert [row["figure"] for row in run_json("figures")] == list(FIGURES)
+    assert "ou-fig2" in run("figures")
+
+
+def test_privacy_of_people_who_return() -> None:
+    assert "people" not in run_json("privacy", "mu=1")
+    for text, totals in (("mu=1", ["4-GDP", "2-GDP"]), ("eps=1", ["4-DP", "4-DP"])):
+        rows = run_json("privacy", text, "--rounds-per-person", "4")["people"]
+        assert [row["total"] for row in rows] == totals
+    approx = run_json("privacy", "eps=1,delta=1e-6", "--rounds-per-person", "4")["people"]
+    assert [row["total"] for row in approx] == ["(4, 3.12e-5)-DP", "(2.123, 1e-6)-DP"]
+    assert [row["each"] for row in approx] == ["0.05918-GDP", "0.1184-GDP"]
+    shown = run("privacy", "order=8,divergence=4", "--rounds-per-person", "4")
+    assert "group privacy" in shown and "nothing follows" in shown
+
+
+def test_privacy() -> None:
+    found = run_json("privacy", "mu=1")
+    follows = {row["definition"]: row["follows"] for row in found["implies"]}
+    assert follows["(ε, δ)-DP at δ = 1e-6"] == "(4.887, 1e-6)-DP"
+    assert follows["pure DP"] is None
+    assert found["buys"]["attacker_success"] == pytest.approx(0.6914625)
+    assert "1.233-GDP" in run("privacy", "eps=1")
+    assert "nothing follows" in run("privacy", "eps=1,delta=1e-6")
+    for text in ("rho=0.5", "order=8,divergence=4", "none", "eps=1e-6", "mu=1e3"):
+        assert run("privacy", text) and run_json("privacy", text)
+
+
+def test_compare_writes_what_it_is_asked_for(tmp_path: Path) -> None:
+    names = {option: tmp_path / name for option, name in _OUTPUTS.items()}
+    options = [part for option, path in names.items() for part in (f"--{option}", str(path))]
+    small = ("--rounds", "2e3", "--runs", "3", "--env", "bernoulli-arms:means=.9 .5")
+    text = run("compare", "modified-thompson:prepulls=50,calibration=paper", *small, *options)
+    assert "prepulls=50" in text and "under replacement of one reward" in text
+    page = names["report"].read_text()
+    assert (
+        "<svg" in page and "0.9747-GDP" in page and "http" not in page.replace("http://www.w3.org", "")
+    )
+    assert names["plot"].stat().st_size > 1000
+    assert pl.read_parquet(names["save"])["policy"].n_unique() == 2
+    assert dpb.Trace.load(names["save"]).header["rounds"] == 2000
+
+
+_OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}
+
+
+def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison stopped in its second run; the same command then says so."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    words = (
+        "compare",
+        "lazy-ucb",
+        "private-imed",
+        "--privacy",
+        "eps=1",
+        "--rounds",
+        "500",
+        "--runs",
+        "2",
+    )
+    played: list[Any] = []
+
+    def interrupted(*given: Any, **options: Any) -> Any:
+        if played:
+            raise KeyboardInterrupt
+        played.append(given)
+        return play(*given, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replicate, "play", interrupted)
+        done = CliRunner().invoke(app, [*words, "--threads", "1"])
+        assert done.exit_code == 130 and "the same command resumes" in done.stderr
+    assert run(*words).startswith("resuming where this comparison was stopped")
+    assert "resuming" not in run(*words)
+
+
+def test_one_run_of_arms_that_are_equal() -> None:
+    """No standard error, and no regret to compare with."""
+    words = ("compare", "lazy-ucb", "--privacy", "eps=1", "--env", "bernoulli-arms:means=.5 .5")
+    for row in run_json(*words, "--rounds", "100", "--runs", "1")["rows"]:
+        assert (row["mean_regret"], row["standard_error"], row["times_twin"]) == (0.0, None, None)
+
+
+def test_a_guarantee_shared_by_policies_is_said_once() -> None:
+    words = ("compare", "lazy-ucb", "private-imed", "--privacy", "eps=1", "--rounds", "100")
+    assert "\nlazy-ucb (twin), private-imed (twin): No privacy" in run(*words, "--runs", "1")
+
+
+def test_compare_adds_twins_and_repeats_itself() -> None:
+    small = ("compare", "--rounds", "1000", "--runs", "2", "--seed", "5")
+    first = run_json(*small)["rows"]
+    rows = {row["policy"]: row for row in first}
+    assert {"modified-thompson", "noise-aware-imed", "gaussian-thompson (twin)"} <= set(rows)
+    assert rows["modified-thompson"]["times_twin"] > 1
+    assert rows["gaussian-thompson (twin)"]["times_twin"] is None
+    again = run_json(*small, "--threads", "1")["rows"]
+    for row in (*first, *again):
+        del row["ns_per_round"]
+    assert first == again
+    one = run_json(*small, "modified-thompson", "--no-twins")["rows"]
+    assert [row["policy"] for row in one] == ["modified-thompson"]
+    assert len(run_json(*small, "modified-thompson", "--env", "TruncatedExponentialArms")["rows"]) == 2
+
+
+def test_recommend() -> None:
+    quick = ("recommend", "--no-simulation")
+    assert "NoiseAwareIMED" in run(*quick, "--arms", "5", "--privacy", "eps=1")
+    found = run_json(*quick, "--arms", "50", "--privacy", "eps=0.1", "--horizon", "1e4")
+    assert found["policy"]["kind"] == "NoiseAwareIMED" and "uniform play" in found["reason"]
+    assert run_json(*quick, "--privacy", "none")["policy"]["kind"] == "BetaThompson"
+    assert ".start(dpb.Arms(arms=5))" in run(*quick)
+    assert "LinearContexts(dim=3, arms=10)" in run(*quick, "--features", "3", "--arms", "10")
+
+
+def test_audit(tmp_path: Path) -> None:
+    filed = tmp_path / "filed.md"
+    options = "--rounds", "12", "--privacy", "eps=1", "--report", str(filed)
+    found = run_json("audit", "focused-matroid-ucb", *options)
+    assert found["passed"] and len(found["checks"]) > 10
+    assert len(found["controls"]) > 2 and all(one["caught"] for one in found["controls"])
+    page = filed.read_text()
+    assert "two people at once" in page and "What cannot be seen" in page
+
+
+def test_an_audit_that_fails_ends_with_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpbandits.audit import broken
+    from dpbandits.cli import audit
+
+    monkeypatch.setattr(audit, "policy", lambda name, budget: broken.HalfNoise(privacy=budget))
+    done = CliRunner().invoke(app, ["audit", "anything", "--no-controls"])
+    assert done.exit_code == 1 and "FAILED" in done.output
+
+
+def test_every_command_has_help_and_json() -> None:
+    commands = [command.name for command in app.registered_commands]
+    assert commands == [
+        "list",
+        "show",
+        "compare",
+        "figures",
+        "reproduce",
+        "privacy",
+        "recommend",
+        "audit",
+        "warm",
+    ]
+    for command in commands:
+        assert command is not None
+        assert "--json" in run(command, "--help")
+    assert f"dpbandits {dpb.__version__}" in run("--version")
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("eps=1", dpb.PureDP(1.0)),
+        ("eps=1,delta=1e-6", dpb.ApproxDP(1.0, 1e-6)),
+        ("mu=2", dpb.GaussianDP(2.0)),
+        ("rho=.5", dpb.ZeroConcentratedDP(0.5)),
+        ("order=8,divergence=4", dpb.RenyiDP(8.0, 4.0)),
+        ("none", dpb.NonPrivate()),
+    ],
+)
+def test_budgets_as_typed(text: str, budget: dpb.Budget) -> None:
+    assert parsing.budget(text) == budget
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["epsilon=1,delta=1e-6", "ε=1, δ=1e-6", "delta=1e-6,eps=1", "eps 1 delta 1e-6", "EPS=1,DELTA=1e-6"],
+)
+def test_budgets_as_they_are_often_typed(text: str) -> None:
+    assert parsing.budget(text) == dpb.ApproxDP(1.0, 1e-6)
+
+
+@pytest.mark.parametrize("text", ["", "eps", "delta=1", "mu=1,mu=1", "mu=1,eps=1", "eps=1,delta"])
+def test_budgets_mistyped(text: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot read the privacy"):
+        parsing.budget(text)
+
+
+@pytest.mark.parametrize("text", ["\u00b5=1", "\u03bc=1", "mu: 1", "MU = 1"])
+def test_both_letters_mu_are_mu(text: str) -> None:
+    assert parsing.budget(text) == dpb.GaussianDP(1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "world"),
+    [
+        ("bernoulli-arms:means=.9 .1", dpb.worlds.BernoulliArms((0.9, 0.1))),
+        ("BernoulliArms:means=.9,.1", dpb.worlds.BernoulliArms((0.9, 0.1))),
+        ("truncated_exponential_arms:rates=1 2 3", dpb.worlds.TruncatedExponentialArms((1.0, 2.0, 3.0))),
+        ("sphere-contexts:dim=1e1,gap=0", dpb.worlds.SphereContexts(10, gap=0.0)),
+        ("fixed-actions:public=true,seed=3", dpb.worlds.FixedActions(public=True, seed=3)),
+        ("kernel-world:kernel=matern,seed=2", dpb.worlds.KernelWorld.standard("matern", seed=2)),
+        ("sphere-contexts:rewards=gaussian", dpb.worlds.SphereContexts(rewards="gaussian")),
+    ],
+)
+def test_worlds_as_typed(text: str, world: dpb.worlds.Environment) -> None:
+    assert worlds.environment(text) == world
+
+
+def test_options_of_policies_as_typed() -> None:
+    wanted = dpb.GaussianDP(1.0)
+    found = parsing.policy("BatchedLinUCB:blocks=4 8", wanted)
+    assert found == dpb.linear.BatchedLinUCB(privacy=wanted, blocks=(4, 8))
+    assert parsing.policy("batched_lin_ucb:blocks=none", wanted) == dpb.linear.BatchedLinUCB(
+        privacy=wanted
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "value"),
+    [
+        ("local", dpb.Trust, dpb.Trust.LOCAL),
+        ("auto", float | Literal["auto"], "auto"),
+        ("1e3", float | Literal["auto"], 1000.0),
+        ("1e3", Annotated[int, "How many."] | None, 1000),
+        (".9 .1", Annotated[Sequence[float], "Of each arm."], (0.9, 0.1)),
+        ("TRUE", bool, True),
+    ],
+)
+def test_options_are_read_by_their_types(text: str, hint: Any, value: object) -> None:
+    @dataclass
+    class Recipe:
+        option: hint
+
+    assert parsing.options("recipe", Recipe, f"option={text}") == {"option": value}
+
+
+def test_every_world_is_listed_and_shown() -> None:
+    text = run("list")
+    for name in worlds.environment_kinds():
+        assert name in text and run_json("show", name)["world"] == name
+
+
+def test_tables_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    small = ("compare", "noise-aware-imed", "gaussian-thompson", "--rounds", "100", "--runs", "2")
+    for words in (("list",), small, ("privacy", "mu=1", "--rounds-per-person", "4")):
+        assert max(map(len, run(*words).splitlines())) <= 80
+    rows = [line for line in run("list", "--problem", "arms").splitlines() if "thompson" in line]
+    assert len(rows) == 8 and all(row.split()[1] in ("central", "local") for row in rows)
+
+
+def test_recommend_says_what_to_expect() -> None:
+    words = ("recommend", "--arms", "4", "--horizon", "1e4", "--privacy")
+    plenty, little = run_json(*words, "eps=1")["expected"], run_json(*words, "eps=.002")["expected"]
+    assert plenty["regret"] < 0.2 * plenty["uniform"] and plenty["without_privacy"] < plenty["regret"]
+    assert little["regret"] > 0.75 * little["uniform"] == 0.75 * plenty["uniform"]
+    text = " ".join(run(*words, "eps=.002").split())
+    assert "expect little better than uniform play" in text.lower() and "uniform play 2,500" in text
+    assert "Simulated on 4 Bernoulli arms" in text
+
+
+def test_a_closed_pipe_and_a_full_disk_are_no_traceback() -> None:
+    """`dpbandits figures | head -1`, and a device on which nothing fits."""
+    command = [sys.executable, "-m", "dpbandits", "figures"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True)
+    assert done.stderr == ""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot read or write the output: No space left on device\n"
+
+
+def test_a_trace_that_does_not_fit_on_the_disk_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = dpb.simulate(
+        dpb.arms.UniformArms(), dpb.worlds.BernoulliArms([0.2, 0.5]), 10, 2, 0, progress=False
+    )
+    whole = tmp_path / "trace.parquet"
+    whole.with_name("trace.parquet.part").symlink_to("/dev/full")
+    with pytest.raises(dpb.errors.SaveFileError, match=r"cannot write .*No space left on device"):
+        trace.save(whole)
+    assert list(tmp_path.iterdir()) == []
+
+
+_INTERRUPTED_IMPORT = """
+import signal, sys
+
+class Dying:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def stop():
+    raise KeyboardInterrupt
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba":
+            INTERRUPT()
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from dpbandits_command import main
+main()
+"""
+
+
+@pytest.mark.parametrize("interrupt", ["stop", "Dying"])  # `Dying` in a destructor, where it is dropped
+def test_ctrl_c_while_importing_is_one_sentence(interrupt: str) -> None:
+    command = [sys.executable, "-c", _INTERRUPTED_IMPORT.replace("INTERRUPT", interrupt), "list"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
+def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    """A real interrupt of a real process; then the resumed figure equals one made in one go."""
+    script = (
+        "import sys; from dpbandits.cli.main import main\n"
+        "from dpbandits.experiments.ou_2024 import regret_grid as o\n"
+        "o._RegretGrid._ROUNDS = 100_000; o._RegretGrid._RUNS = {s: 60 for s in o._RegretGrid._RUNS};"
+        "sys.argv = ['dpbandits', 'reproduce', 'ou-fig2', '--out', sys.argv[1], '--json']; main()"
+    )
+
+    def start(folder: Path) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", script, str(folder)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    whole = start(tmp_path / "whole").communicate()[0]
+    process = start(tmp_path / "broken")
+    trace = tmp_path / "broken" / "ou-fig2-quick" / "eta-1.parquet"
+    while not trace.exists() and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "stopped" in errors and "Traceback" not in errors
+    assert not (tmp_path / "broken" / "ou-fig2-quick" / "claims.json").exists()
+    made = trace.stat().st_mtime_ns
+    resumed = start(tmp_path / "broken").communicate()[0]
+    assert json.loads(resumed) == json.loads(whole)
+    assert trace.stat().st_mtime_ns == made  # what was finished was not simulated again
+    for name in ("eta-1", "eta-2", "eta-5"):
+        one, other = (
+            dpb.Trace.load(tmp_path / kind / "ou-fig2-quick" / f"{name}.parquet")
+            for kind in ("whole", "broken")
+        )
+        assert one.header == other.header and one.table().equals(other.table())

@@ -1,0 +1,120 @@
+"""What is compiled when, who is told, and that it is linked before it is optimised."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from epoch_greedy import Public, epoch_greedy
+from numba.core.codegen import JITCodeLibrary
+
+from dpbandits.cli.output import compiling
+from dpbandits.engine import loop
+from dpbandits.engine.compiler import noticing
+from dpbandits.engine.loop import compiled_for
+from dpbandits.simulation.progress import RoundsBar
+from dpbandits.worlds import BernoulliArms
+
+pytestmark = pytest.mark.slow
+
+NOTICE = "compiling uniform-arms, once on this machine …\n"
+
+
+def dpbandits(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "dpbandits", *arguments, "--json"]
+    environment = os.environ | {"XDG_CACHE_HOME": str(home)}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+
+
+def test_a_comparison_says_what_it_compiles_and_nothing_the_second_time(tmp_path: Path) -> None:
+    compare = "compare", "uniform-arms", "--rounds", "100", "--runs", "2"
+    cold, warm = dpbandits(tmp_path, *compare), dpbandits(tmp_path, *compare)
+    assert (cold.stderr, warm.stderr) == (NOTICE, "")
+    one, other = (json.loads(done.stdout)["rows"][0]["mean_regret"] for done in (cold, warm))
+    assert one == other
+
+
+LEARNER = """
+import dpbandits as dpb
+from numba.core import event
+found = event.RecordingListener()
+event.register("numba:compile", found)
+learner = dpb.arms.UniformArms().start(dpb.Arms(7), compiled=True)
+learner.update(learner.select(), 1.0)
+dpb.simulate(dpb.arms.UniformArms(), dpb.worlds.BernoulliArms((0.5, 0.6)), 10, 1, progress=False)
+print(len(found.buffer))
+"""
+
+
+def test_warm_leaves_nothing_to_compile(tmp_path: Path) -> None:
+    before = dpbandits(tmp_path, "warm", "uniform-arms")
+    assert before.stderr == NOTICE and json.loads(before.stdout)[0]["compiled"]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", LEARNER]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "0\n"
+
+
+def test_only_a_bar_that_is_wanted_says_anything(capsys: pytest.CaptureFixture[str]) -> None:
+    RoundsBar(10, show=False).say("quiet")
+    RoundsBar(10, show=True).say("[aloud]")
+    assert capsys.readouterr().err == "[aloud]\n"
+
+
+jit: Any = numba.njit
+library_kind: Any = JITCodeLibrary
+
+
+@jit  # type: ignore[untyped-decorator]
+def doubled(x: float) -> float:
+    return 2.0 * x
+
+
+class Doubling(Public):
+    """A verb that calls a function of somebody else's."""
+
+    def select(self, context: None, explore: Any) -> int:
+        return int(doubled(explore.normal(0.5, 0.0)))
+
+
+@pytest.fixture
+def decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Its compiled decision, on a machine where nothing is compiled yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    loop._compile.cache_clear()
+    public, secret = epoch_greedy().begin(BernoulliArms((0.9, 0.1)).problem(None))
+    state, draw = Doubling(*public), np.random.default_rng(1)
+    return lambda: compiled_for(state).decide(state, secret, None, draw, draw)
+
+
+def test_verbs_are_not_optimised_one_by_one(decide: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    optimised: list[str] = []
+    notices: list[str] = []
+    optimise = library_kind._optimize_final_module
+
+    def count(library: Any) -> None:
+        optimised.append(library.name)
+        optimise(library)
+
+    monkeypatch.setattr(library_kind, "_optimize_final_module", count)
+    with noticing(lambda: notices.append("compiling")):
+        assert decide() == decide() == 1
+    assert notices == ["compiling"]
+    # Only numba's own runtime, and what Python may call by itself.
+    assert set(optimised) <= {"nrt", "doubled"}
+
+
+def test_what_was_compiled_on_the_way_serves_others(
+    decide: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with compiling("doubling"):
+        assert decide() == decide() == 1
+    assert capsys.readouterr().err == "compiling doubling …\n"
+    assert doubled(0.5) == 1.0
+    drawn = jit(lambda generator: generator.normal(3.0, 0.0))
+    assert drawn(np.random.default_rng(1)) == 3.0

@@ -1,0 +1,499 @@
+"""Linear policies: their algebra, confidence sets, regularisers, input, and the textbook they follow."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, chisquare
+
+import dpbandits as dpb
+from dpbandits.engine import Streams, static_size
+from dpbandits.engine.loop import Ledger, compiled_for
+from dpbandits.engine.streams import run_seed
+from dpbandits.errors import BudgetNotAccepted, InvalidInput, UnusableFeatures
+from dpbandits.policies.linear.shared.algebra import cholesky, eigen, invert, norm_bound
+from dpbandits.policies.linear.shared.choosing import most_promising, most_promising_of_all
+from dpbandits.policies.linear.shared.confidence import estimate
+from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.testing import rehearse
+from dpbandits.testing import check_policy
+
+pytestmark = pytest.mark.slow
+
+MU = dpb.GaussianDP(1.0)
+PAPER = dpb.ApproxDP(1.0, 0.1)
+
+
+# Algebra.
+
+
+def _symmetric(dim: int, seed: int) -> Any:
+    matrix = np.random.default_rng(seed).normal(size=(dim, dim))
+    return matrix + matrix.T
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 20])
+def test_eigenvectors_are_those_of_numpy(dim: int) -> None:
+    matrix = _symmetric(dim, dim)
+    values, vectors = np.zeros(dim), np.zeros((dim, dim))
+    eigen(matrix.copy(), values, vectors)
+    assert np.sort(values) == pytest.approx(np.linalg.eigvalsh(matrix), abs=1e-10)
+    assert vectors @ np.diag(values) @ vectors.T == pytest.approx(matrix, abs=1e-10)
+    assert vectors.T @ vectors == pytest.approx(np.eye(dim), abs=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 40])
+def test_inverse_and_determinant_are_those_of_numpy(dim: int) -> None:
+    matrix = _symmetric(dim, dim) / 10.0
+    matrix = matrix @ matrix
+    lower, inverse, axes = np.zeros((dim, dim)), np.zeros((dim, dim)), static_size(dim)
+    log_det = cholesky(matrix, 2.0, lower, axes)
+    invert(lower, inverse, axes)
+    whole = matrix + 2.0 * np.eye(dim)
+    assert log_det == pytest.approx(np.linalg.slogdet(whole)[1], rel=1e-10)
+    assert inverse == pytest.approx(np.linalg.inv(whole), abs=1e-10)
+    assert norm_bound(inverse, axes) >= np.linalg.eigvalsh(inverse).max() - 1e-12
+
+
+def test_a_matrix_that_is_not_positive_has_no_factor() -> None:
+    assert math.isnan(cholesky(np.diag([1.0, -2.0]), 1.0, np.zeros((2, 2)), np.zeros(2)))
+    assert not math.isnan(cholesky(np.diag([1.0, -2.0]), 2.5, np.zeros((2, 2)), np.zeros(2)))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 30), st.floats(0.0, 10.0))
+@settings(max_examples=60)
+def test_the_shortcut_chooses_like_the_full_score(seed: int, dim: int, count: int, width: float) -> None:
+    draw = np.random.default_rng(seed)
+    features, mean, root = draw.normal(size=(count, dim)), draw.normal(size=dim), _symmetric(dim, seed)
+    shape = root @ root
+    score = features @ mean + width * np.sqrt(np.einsum("ki,ij,kj->k", features, shape, features))
+    chosen = most_promising(features, mean, shape, width, norm_bound(shape, mean), mean, draw)
+    assert score[chosen] >= score.max() - 1e-9
+    chosen = most_promising_of_all(features, mean, shape, width, static_size(dim), draw)
+    assert score[chosen] >= score.max() - 1e-9
+
+
+@pytest.mark.parametrize("choose", [most_promising, most_promising_of_all])
+def test_of_equal_bounds_each_is_as_likely(choose: Any) -> None:
+    """Three of five are equal: counts of 3000 choices pass χ² at 1e-6; one of them alone does not."""
+    features = np.array([[0.1, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.3], [1.0, 0.0]])
+    mean, shape, draw = np.array([0.5, 0.1]), np.eye(2), np.random.default_rng(0)
+    reach = (1.0,) if choose is most_promising else ()
+    counts = np.zeros(5)
+    for _ in range(3000):
+        counts[choose(features, mean, shape, 1.0, *reach, mean, draw)] += 1
+    assert counts[[0, 3]].sum() == 0
+    assert chisquare(counts[[1, 2, 4]]).pvalue > 1e-6 > chisquare([3000, 0, 0]).pvalue
+
+
+# Rows.
+
+
+@given(
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=3),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.sampled_from([1.0, 0.3, 1e-200, 1e200, 7.0]),
+)
+@settings(max_examples=300)
+def test_whatever_comes_in_a_row_is_within_the_bounds_and_on_the_grid(
+    features: list[float], reward: float, bound: float
+) -> None:
+    row = np.zeros(3)
+    with np.errstate(all="ignore"):
+        value = grid_row(row, np.array([features]), 0, reward, bound, bound, GRID)
+    steps = row * GRID
+    assert (steps == np.rint(steps)).all() and value * GRID == round(value * GRID)
+    assert float(steps @ steps) <= GRID * GRID and abs(value) <= 1.0  # exact: whole numbers
+    if not (np.isfinite(features).all() and reward == reward):
+        assert not row.any() and value == 0.0
+
+
+# The textbook.
+
+
+def test_lin_ucb_is_the_textbook() -> None:
+    """Action by action, against the inverse of a matrix made anew in every round."""
+    draw, problem = np.random.default_rng(1), dpb.LinearContexts(4, max_norm=2.0, max_reward=3.0)
+    learner = dpb.LinUCB(regularizer=0.5).start(problem, seed=1, compiled=False)
+    gram, moment = 0.5 * np.eye(4), np.zeros(4)
+    for t in range(1, 200):
+        features = draw.normal(size=(6, 4))
+        features *= 2.0 / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 2.0)
+        inverse = np.linalg.inv(gram)
+        extra = np.linalg.slogdet(gram)[1] - 4 * math.log(0.5)
+        beta = math.sqrt(2.0 * math.log(t) + extra) + math.sqrt(0.5)
+        widths = np.sqrt(np.einsum("ki,ij,kj->k", features, inverse, features))
+        action = learner.select(features)
+        assert action == np.argmax(features @ inverse @ moment + beta * widths)
+        reward = float(draw.normal())
+        learner.update(action, reward)
+        z, w = features[action] / 2.0, min(max(reward / 3.0, -1.0), 1.0)
+        gram += np.outer(z, z)
+        moment += z * w
+
+
+def test_the_papers_noise_and_the_exact_one() -> None:
+    """The values of Shariff & Sheffet's formulas, worked out by hand."""
+
+    def scale(rounds: int, budget: dpb.ApproxDP, calibration: str) -> float:
+        policy = dpb.linear.TreeLinUCB(privacy=budget, calibration=calibration)
+        public, _ = policy.begin(dpb.LinearContexts(5, horizon=rounds))
+        return float(public.tree.inner[0])
+
+    assert scale(50_000_000, PAPER, "paper") == pytest.approx(
+        4 * math.sqrt(27) * 2 * math.log(40), rel=1e-12
+    )
+    assert scale(50_000_000, PAPER, "exact") == pytest.approx(2 * math.sqrt(26) * 1.085878, rel=1e-6)
+    assert scale(100_000, dpb.ApproxDP(1.0, 1e-6), "paper") == pytest.approx(
+        4 * math.sqrt(18) * 2 * math.log(4e6), rel=1e-12
+    )
+    policy = dpb.linear.TreeLinUCB(privacy=PAPER, calibration="paper")
+    budget = policy.guarantee(dpb.LinearContexts(5, horizon=2**20)).budget
+    assert budget == dpb.GaussianDP(math.sqrt(20 / 21) / (4 * math.log(40)))
+
+
+def test_the_papers_regularisers() -> None:
+    """Proposition 11 at n = 2^20, d = 5, α = 1/n, from the printed formulas."""
+    public, _ = dpb.linear.TreeLinUCB(privacy=PAPER, calibration="paper").begin(
+        dpb.LinearContexts(5, horizon=2**20)
+    )
+    n, m = 2.0**20, 21.0
+    norm = math.sqrt(32) * m * 2 * math.log(40) * (4 * math.sqrt(5) + 2 * math.log(2 * n * n))
+    sigma = 4 * math.sqrt(m) * 2 * math.log(40)
+    gamma = sigma * math.sqrt(m / norm) * (math.sqrt(5) + math.sqrt(2 * math.log(2 * n * n)))
+    for row in public.regularizers:
+        assert row == pytest.approx([2 * norm, norm, 3 * norm, gamma], rel=1e-12)
+
+
+# Regularisers are positive, for every number of summed nodes.
+
+
+class Stepped:
+    """A compiled run that can be stopped at any round."""
+
+    def __init__(self, policy: Any, world: Any, rounds: int, seed: int) -> None:
+        self.public, self.secret = policy.begin(world.problem(rounds))
+        self.world = world.world()
+        self.streams = Streams.of(run_seed(seed, 0))
+        self.ledger = Ledger.on(np.array([2**62]))
+        self.code = compiled_for(self.public, self.world)
+
+    def run(self, stop: int) -> None:
+        """Play until so many rounds are done."""
+        self.code.run(self.public, self.secret, self.world, self.streams, self.ledger, stop)
+
+
+def _stops() -> list[int]:
+    around = (2**power + shift for power in range(12, 21) for shift in range(-2, 3))
+    return [*range(1, 4097), *sorted(set(around) - set(range(4097)))]
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "wishart"])
+def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
+    """At all rounds up to 4096 and around powers of two up to 2^20; α = 10⁻⁶ is the test's error.
+
+    The control is the shift as printed, which follows the most nodes that there can be.
+    """
+    policy = dpb.linear.TreeLinUCB(privacy=PAPER, noise=noise, failure=1e-6)
+    stepped = Stepped(policy, dpb.worlds.SphereContexts(), 2**20 + 2, seed=3)
+    public, counts, printed = stepped.public, set(), []
+    for stop in _stops():
+        stepped.run(stop + 1)  # the prefix is released as the round after begins
+        nodes = int(public.tree.live[0]) if public.tree.leaves[0] else 0
+        counts.add(nodes)
+        ridge, low = public.regularizers[nodes, :2]
+        # V − G = H, and G has no negative eigenvalue.
+        assert np.linalg.eigvalsh(public.gram)[0] + ridge > 0.0
+        if nodes:
+            printed.append(np.linalg.eigvalsh(public.gram)[0] + public.regularizers[-1, 0])
+        assert low > 0.0
+    assert counts >= set(range(1, 21))
+    if noise == "wishart":
+        assert min(printed) < 0.0
+
+
+# Confidence sets.
+
+CONFIDENT = [
+    dpb.LinUCB(),
+    dpb.linear.TreeLinUCB(privacy=MU),
+    dpb.linear.TreeLinUCB(privacy=PAPER, noise="wishart"),
+    dpb.linear.BatchedLinUCB(privacy=MU),
+    dpb.linear.FactorizedLinUCB(privacy=MU),
+    dpb.local.LocalLinUCB(privacy=MU),
+]
+_RUNS, _ROUNDS = 400, 1000
+
+
+@pytest.mark.parametrize("policy", CONFIDENT, ids=lambda policy: type(policy).__name__)
+def test_confidence_sets_hold_θ_as_often_as_they_say(policy: Any) -> None:
+    """In 400 runs of 1000 rounds, looked at 60 times each, at α = .2 and .05.
+
+    A valid policy fails with probability below 10⁻³ at each α. Sets of a third of the radius must fail.
+    """
+    for alpha in (0.2, 0.05):
+        most = binom.isf(1e-3, _RUNS, alpha)
+        missed = _missed(_replaced(policy, alpha))
+        assert missed[0] <= most, f"θ* was missed in {missed[0]} of {_RUNS} runs at α = {alpha}"
+        assert missed[1] > most, "the control must fail"
+
+
+def _replaced(policy: Any, alpha: float) -> Any:
+    import dataclasses
+
+    return dataclasses.replace(policy, failure=alpha)
+
+
+def _missed(policy: Any) -> tuple[int, int]:
+    """In how many runs θ* was outside the set at some time, and outside a third of it."""
+    world = dpb.worlds.SphereContexts(dim=3, actions=4)
+    stops = np.unique(np.geomspace(2, _ROUNDS, 60).astype(int))
+    whole = third = 0
+    for run in range(_RUNS):
+        stepped = Stepped(policy, world, _ROUNDS, seed=run)
+        worst = 0.0
+        for stop in stops:
+            stepped.run(int(stop))
+            worst = max(worst, _distance(stepped))
+        whole += worst > 1.0
+        third += worst > 1.0 / 3.0
+    return whole, third
+
+
+def _distance(stepped: Stepped) -> float:
+    """‖θ* − θ̂‖_V in units of β."""
+    public = stepped.public
+    beta = float(public.width[0])
+    if isinstance(stepped.public.settings, np.ndarray) and hasattr(public, "log_det"):
+        level = math.log(1.0 / public.settings.alpha)
+        beta = public.settings.sigma * math.sqrt(2.0 * level + public.log_det[0]) + public.settings.prior
+    off = stepped.world.shown.theta - public.mean
+    return math.sqrt(float(off @ np.linalg.solve(public.shape, off))) / beta
+
+
+# Input.
+
+
+def _learner(**options: Any) -> dpb.Learner:
+    return dpb.RandomizedLinUCB(privacy=MU).start(
+        dpb.LinearContexts(2, **options), seed=1, compiled=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ([1.0, 2.0], "a (K, 2) array"),
+        ([[1.0, 2.0, 3.0]], "a (K, 2) array"),
+        ([[[1.0, 2.0]]], "a (K, 2) array"),
+        ([[1.0], [2.0, 3.0]], "a (K, 2) array"),
+        (np.zeros((0, 2)), "at least one action"),
+        ("features", "a (K, 2) array"),
+        (None, "a (K, 2) array"),
+        ([["a", "b"]], "a (K, 2) array"),
+    ],
+    ids=str,
+)
+def test_unusable_features_are_refused_and_change_nothing(features: Any, said: str) -> None:
+    from dpbandits.testing.driving import state_bytes
+
+    learner = _learner()
+    before = state_bytes(learner)
+    with pytest.raises(InvalidInput) as refusal:
+        learner.select(features)
+    assert said in str(refusal.value)
+    assert state_bytes(learner) == before and learner.rounds == 0
+    with pytest.raises(InvalidInput, match="one thing"):
+        learner.select()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_person_without_usable_features_counts_and_is_told_so(bad: float, compiled: bool) -> None:
+    """Refused, she would move everybody's batches; false alarm 10⁻⁶."""
+    from dpbandits.testing.driving import state_bytes
+
+    policy = dpb.RandomizedLinUCB(privacy=MU, first_batch=2)
+    it, nobody = (
+        policy.start(dpb.LinearContexts(2), seed=5, compiled=compiled, noise="exact") for _ in range(2)
+    )
+    for learner in (it, nobody):
+        for _ in range(60):
+            learner.update(learner.select([[1.0, 0.0], [0.0, 1.0]]), 1.0)
+    chosen = []
+    for _ in range(600):
+        with pytest.warns(UnusableFeatures, match="the round counts"):
+            chosen.append(it.select([[1.0, bad], [0.5, 0.5], [0.0, 1.0]]))
+        it.update(chosen[-1], 1.0)
+        nobody.update(nobody.select(np.zeros((3, 2))), 1.0)
+    assert it.rounds == 660 and state_bytes(it) == state_bytes(nobody)  # nothing is learned from her
+    assert chisquare(np.bincount(chosen, minlength=3)).pvalue > 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UnusableFeatures):
+            it.select([[bad, 0.0]])
+    assert it.decided == 661  # as an error too, the warning comes when the round is open
+    it.skip()
+
+
+def test_long_features_act_like_their_projection() -> None:
+    from dpbandits.testing.driving import state_bytes
+
+    inside, beyond = _learner(), _learner()
+    for _ in range(40):
+        for learner, size in ((inside, 1.0), (beyond, 1e200)):
+            action = learner.select(size * np.array([[0.6, 0.8], [1.0, 0.0]]))
+            learner.update(action, size)
+    assert state_bytes(inside) == state_bytes(beyond)
+
+
+@pytest.mark.parametrize("policy", [*CONFIDENT[:5], dpb.RandomizedLinUCB(privacy=MU)], ids=str)
+def test_one_action_zero_features_and_changing_sets_are_played(policy: Any) -> None:
+    learner = policy.start(dpb.LinearContexts(2, horizon=400), seed=1, compiled=False)
+    draw = np.random.default_rng(1)
+    for count in [1, 0, 5, 2] * 30:
+        features = draw.normal(size=(count, 2)) if count else np.zeros((3, 2))
+        action = learner.select(features)
+        assert 0 <= action < len(features)
+        learner.update(action, 1.0)
+    assert learner.select([[1.0, 0.0]]) == 0
+    learner.skip()
+
+
+def test_late_rewards_are_missing_ones() -> None:
+    """The next decision closes the round without a reward, and its update is refused."""
+    learner = _learner()
+    late = learner.decide([[1.0, 0.0]])
+    learner.decide([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    with pytest.raises(dpb.errors.TooLate):
+        learner.update(late, 1.0)
+    assert learner.rounds == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_features_make_a_warning() -> None:
+    given = [[0.0, 0.0], [1.7e308, -1.7e308], [5e-324, 0.0], [0.6, 0.8], [1e200, 5e-324]]
+    half = math.sqrt(0.5)
+    for policy in (dpb.RandomizedLinUCB(privacy=MU), dpb.local.LocalLinUCB(privacy=MU)):
+        found = dpb.LinearContexts(2).context(given)[0]
+        rehearse(policy, dpb.LinearContexts(2), seed=1).select(given)
+        assert found == pytest.approx(
+            np.array([[0.0, 0.0], [half, -half], [0.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
+        )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("entry", "ridge"), [(1.0, -50.0), (-3.0, 1e-3), (math.inf, 1.0), (math.nan, -1.0)]
+)
+def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, ridge: float) -> None:
+    shape = np.zeros((2, 2))
+    found = estimate(
+        entry * np.eye(2),
+        np.ones(2),
+        ridge,
+        np.zeros(2),
+        shape,
+        np.zeros((2, 2)),
+        np.zeros(2),
+        np.zeros(2),
+    )
+    assert math.isfinite(found) == math.isfinite(entry)
+    assert not math.isfinite(entry) or (np.linalg.eigvalsh(shape) > 0.0).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dpb.LinearContexts(0),
+        lambda: dpb.LinearContexts(2, max_norm=0.0),
+        lambda: dpb.LinearContexts(2, max_norm=1e-310),
+        lambda: dpb.LinearContexts(2, max_norm=1e300),
+        lambda: dpb.LinearContexts(2, max_reward=math.inf),
+        lambda: dpb.LinearContexts(2, arms=1),
+        lambda: dpb.LinearActions([[1.0, 0.0]]),
+        lambda: dpb.LinearActions([[1.0, 0.0], [1.0]]),
+        lambda: dpb.LinearActions([[1.0, 0.0], [math.nan, 1.0]]),
+        lambda: dpb.LinearActions([[1.0, 0.0], [2.0, 0.0]]),
+        lambda: dpb.LinearActions(3),  # type: ignore[arg-type]
+        lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),
+        lambda: dpb.linear.TreeLinUCB(privacy=MU, shifted=False),
+        lambda: dpb.linear.BatchedLinUCB(privacy=MU, shift=1.0),
+        lambda: dpb.linear.BatchedLinUCB(privacy=MU, failure=1.0),
+        lambda: dpb.RandomizedLinUCB(privacy=MU, blocks=(4, 0)),
+        lambda: dpb.LinearActions([[1.0, 0.0], [0.0, 1.0]]).context([1.0]),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_sentence(make: Any) -> None:
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_what_only_some_budgets_can_pay_for_is_refused_for_others() -> None:
+    changes: tuple[dict[str, Any], ...] = ({"noise": "wishart"}, {"calibration": "paper"})
+    for options in changes:
+        with pytest.raises(BudgetNotAccepted, match="ApproxDP"):
+            dpb.linear.TreeLinUCB(privacy=MU, **options)
+
+
+def test_disjoint_arms_take_one_vector() -> None:
+    problem = dpb.LinearContexts(2, arms=3)
+    (features,) = problem.context([0.6, 0.8])
+    assert features.shape == (3, 6) and (features.sum(axis=1) == pytest.approx(1.4))
+    learner = dpb.RandomizedLinUCB(privacy=MU).start(problem, seed=1, compiled=False)
+    assert learner.select([0.6, 0.8]) in range(3)
+    with pytest.raises(InvalidInput, match="vector of 2"):
+        learner.select([[0.6, 0.8]])
+
+
+def test_many_features_and_actions_work() -> None:
+    draw, problem = np.random.default_rng(1), dpb.LinearContexts(100)
+    learner = dpb.RandomizedLinUCB(privacy=MU, first_batch=3).start(problem, seed=1)
+    for _ in range(10):
+        action = learner.select(draw.normal(size=(1000, 100)))
+        learner.update(action, 0.5)
+    assert learner.rounds == 10
+
+
+# The public decision set, and the other noise: what the conformance suite does not meet by default.
+
+PUBLIC = dpb.worlds.FixedActions(dim=2, actions=3, gap=0.3, public=True)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        dpb.RandomizedLinUCB(privacy=MU),
+        dpb.linear.BatchedLinUCB(privacy=MU),
+        dpb.linear.BatchedLinThompson(privacy=MU),
+        dpb.linear.LinThompson(),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_a_public_decision_set_conforms(policy: Any) -> None:
+    check_policy(policy, PUBLIC)
+    if policy.guarantee(PUBLIC.problem(10)).is_private:
+        assert policy.guarantee(PUBLIC.problem(10)).unit == dpb.Unit.REWARD
+
+
+@pytest.mark.parametrize("options", [{"noise": "wishart"}, {"calibration": "paper"}], ids=str)
+def test_other_noises_of_the_tree_conform(options: Any) -> None:
+    check_policy(dpb.linear.TreeLinUCB(privacy=PAPER, **options))
+
+
+def test_recommendations() -> None:
+    contexts, actions = dpb.LinearContexts(5), PUBLIC.problem(None)
+    assert isinstance(dpb.recommend(contexts, MU).policy, dpb.RandomizedLinUCB)
+    assert isinstance(dpb.recommend(actions, PAPER).policy, dpb.RandomizedLinUCB)
+    assert isinstance(dpb.recommend(contexts, dpb.NonPrivate()).policy, dpb.LinUCB)
+    pure = dpb.recommend(dpb.LinearContexts(5, horizon=1000), dpb.PureDP(1.0))
+    assert isinstance(pure.policy, dpb.linear.TreeContextualUCB)
+    for problem in (contexts, actions):
+        with pytest.raises(InvalidInput):
+            dpb.recommend(problem, dpb.PureDP(1.0))
+    short = dpb.recommend(dpb.LinearContexts(50, horizon=100), MU)
+    assert "uniform play" in short.reason
