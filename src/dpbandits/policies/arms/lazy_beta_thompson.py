@@ -60,6 +60,7 @@ class LazyBetaThompson(OncePerBatch):
 
     **Regret.** O(Σ ln T/min(Δ_i, ε)) (Hu & Hegde 2022).
 
+    >>> from dpbandits.privacy.budgets import PureDP
     >>> print(LazyBetaThompson(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)
     1-DP
     """

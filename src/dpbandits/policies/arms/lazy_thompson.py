@@ -91,6 +91,7 @@ class LazyThompson(BatchedEstimates):
 
     **Regret.** No bound is claimed; measured in the leaderboard.
 
+    >>> from dpbandits.privacy.budgets import PureDP
     >>> print(LazyThompson(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)
     1-DP
     """

@@ -116,6 +116,7 @@ class LocalUCB(LocalPolicy):
     of the order 1/ε² that no local policy can improve on (Gajane, Urvoy & Kaufmann 2018). Ren et al.
     (2020) show the order for Laplace noise.
 
+    >>> from dpbandits.privacy.budgets import PureDP
     >>> policy, problem = LocalUCB(privacy=PureDP(1.0)), Arms(3)
     >>> server = policy.start(problem)
     >>> person = policy.person(problem, server.broadcast())
