@@ -624,13 +624,13 @@ def test_the_index_by_hand() -> None:
         (dpb.NonPrivate(), "bounded", 0.25),
     ],
 )
-def test_variances(privacy: dpb.Budget, rewards: str, variance: float) -> None:
+def test_variances(privacy: dpb.Budget, rewards: Any, variance: float) -> None:
     public, _ = dpb.local.LocalUCB(privacy=privacy, rewards=rewards).begin(ARMS)
     assert public.spread == pytest.approx(math.sqrt(2.0 * variance))
 
 
 @pytest.mark.parametrize("rewards", ["binary", "bounded"])
-def test_without_noise_it_is_the_textbook_index(rewards: str) -> None:
+def test_without_noise_it_is_the_textbook_index(rewards: Any) -> None:
     learner = rehearse(dpb.local.LocalUCB(privacy=dpb.NonPrivate(), rewards=rewards), ARMS, seed=2)
     rng, sums, counts = np.random.default_rng(3), np.zeros(3), np.zeros(3)
     for done in range(400):

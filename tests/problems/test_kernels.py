@@ -144,7 +144,7 @@ def test_bad_kernels_are_refused_in_one_sentence() -> None:
         (lambda: dpb.kernels.Matern(0.2, 2.0), "smoothness"),
         (lambda: dpb.kernels.PolynomialKernel(0), "degree"),
         (lambda: dpb.kernels.PolynomialKernel(2, -1.0), "offset"),
-        (lambda: dpb.kernels.LinearKernel(on="both"), "on"),
+        (lambda: dpb.kernels.LinearKernel(on="both"), "on"),  # type: ignore[arg-type]
         (lambda: dpb.kernels.LinearKernel() + 1, "expected a kernel"),  # type: ignore[operator]
         (
             lambda: dpb.KernelContexts(dpb.kernels.LinearKernel(), ((0.0,),), ((0.0,),)).features(),

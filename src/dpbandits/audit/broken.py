@@ -6,7 +6,7 @@ do not deliver.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from dpbandits.audit.broken_kernels import BROKEN_KERNELS
 from dpbandits.audit.broken_linear import BROKEN_LINEAR
@@ -195,7 +195,9 @@ class BrokenTree(TreeUCB):
     """A `TreeUCB` whose nodes have the noise of too few levels."""
 
     abstract: ClassVar[bool] = True
-    confidence: str = "chernoff"  # plays one arm until its tree has all its levels
+    confidence: Literal["theory", "chernoff"] = (
+        "chernoff"  # plays one arm until its tree has all its levels
+    )
 
     def levels(self, levels: int, leaves: int) -> float:
         """How many levels the noise is calibrated to."""

@@ -7,6 +7,7 @@ from dpbandits.policies.matroid import focused_matroid_ucb
 from dpbandits.policies.matroid.focused_matroid_ucb import FocusedMatroidUCB
 from dpbandits.policies.matroid.private_matroid_ucb import PrivateMatroidUCB
 from dpbandits.policies.policy import Policy
+from dpbandits.privacy.calibration import Calibration
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
@@ -19,7 +20,7 @@ class PrintedFirstLook(PrivateMatroidUCB):
     """All items of the first person released at ε/K each, as printed, and called ε-DP."""
 
     abstract: ClassVar[bool] = True
-    calibration: str = "paper"
+    calibration: Calibration = "paper"
 
     def guarantee(self, problem: MatroidBases) -> Guarantee:
         """What the paper's Theorem 1 says."""

@@ -1,6 +1,7 @@
 """How much noise a budget asks for. Sensitivities are for *replacing* one person's data."""
 
 import math
+from typing import Literal
 
 from dpbandits import checks
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
@@ -9,6 +10,9 @@ from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 
 # Below the least normal number a scale has few bits left, and then none.
 _LEAST = float.fromhex("0x1p-1022")
+
+# Of noise and margins: the least that meets the budget, or as a paper prints them.
+Calibration = Literal["exact", "paper"]
 
 
 def gaussian_scale(sensitivity: float, budget: Budget) -> float:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,9 @@ class _OnCoordinates(Kernel):
     """A kernel of some coordinates: `on` is "pair" (all), "context" or "action"."""
 
     abstract: ClassVar[bool] = True
-    on: Annotated[str, 'What it compares: "pair", "context" or "action".'] = field(
-        default="pair", kw_only=True
-    )
+    on: Annotated[
+        Literal["pair", "context", "action"], 'What it compares: "pair", "context" or "action".'
+    ] = field(default="pair", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

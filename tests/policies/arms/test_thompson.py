@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import dpbandits as dpb
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.policies.arms import gaussian_thompson as kernel
+from dpbandits.privacy.calibration import Calibration
 
 ARMS = dpb.Arms(5, horizon=100_000)
 
@@ -74,7 +75,7 @@ def test_thompson_sampling_itself() -> None:
     calibration=st.sampled_from(["exact", "paper"]),
 )
 def test_the_guarantee_is_never_weaker_than_asked_and_exact_where_c_is_free(
-    mu: float, arms: int, horizon: int, prepulls: int | None, calibration: str
+    mu: float, arms: int, horizon: int, prepulls: int | None, calibration: Calibration
 ) -> None:
     problem = dpb.Arms(arms, horizon=horizon)
     policy = dpb.arms.ModifiedThompson(
@@ -125,7 +126,7 @@ def test_options_are_checked_by_name(field: str, value: float) -> None:
     with pytest.raises(InvalidInput, match=f"expected {field}"):
         dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), **{field: value})  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="calibration"):
-        dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), calibration="best")
+        dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), calibration="best")  # type: ignore[arg-type]
 
 
 def _spent_by_hand(actions: list[int], arms: int, b: int, c: float) -> float:

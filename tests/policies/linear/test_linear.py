@@ -20,6 +20,7 @@ from dpbandits.policies.linear.shared.choosing import most_promising, most_promi
 from dpbandits.policies.linear.shared.confidence import estimate
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.testing import rehearse
+from dpbandits.privacy.calibration import Calibration
 from dpbandits.testing import check_policy
 
 pytestmark = pytest.mark.slow
@@ -139,7 +140,7 @@ def test_lin_ucb_is_the_textbook() -> None:
 def test_the_papers_noise_and_the_exact_one() -> None:
     """The values of Shariff & Sheffet's formulas, worked out by hand."""
 
-    def scale(rounds: int, budget: dpb.ApproxDP, calibration: str) -> float:
+    def scale(rounds: int, budget: dpb.ApproxDP, calibration: Calibration) -> float:
         policy = dpb.linear.TreeLinUCB(privacy=budget, calibration=calibration)
         public, _ = policy.begin(dpb.LinearContexts(5, horizon=rounds))
         return float(public.tree.inner[0])
@@ -193,7 +194,7 @@ def _stops() -> list[int]:
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "wishart"])
-def test_v_is_positive_for_every_number_of_nodes(noise: str) -> None:
+def test_v_is_positive_for_every_number_of_nodes(noise: Any) -> None:
     """At all rounds up to 4096 and around powers of two up to 2^20; α = 10⁻⁶ is the test's error.
 
     The control is the shift as printed, which follows the most nodes that there can be.
@@ -420,7 +421,7 @@ def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, 
         lambda: dpb.LinearActions([[1.0, 0.0], [math.nan, 1.0]]),
         lambda: dpb.LinearActions([[1.0, 0.0], [2.0, 0.0]]),
         lambda: dpb.LinearActions(3),  # type: ignore[arg-type]
-        lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),
+        lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),  # type: ignore[arg-type]
         lambda: dpb.linear.TreeLinUCB(privacy=MU, shifted=False),
         lambda: dpb.linear.BatchedLinUCB(privacy=MU, shift=1.0),
         lambda: dpb.linear.BatchedLinUCB(privacy=MU, failure=1.0),

@@ -255,7 +255,7 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(InvalidInput):
             dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0), **wrong)
     with pytest.raises(InvalidInput):
-        dpb.matroids.MatroidThompson(prior="cauchy")
+        dpb.matroids.MatroidThompson(prior="cauchy")  # type: ignore[arg-type]
 
 
 def test_the_command_line_knows_matroids() -> None:

@@ -1,7 +1,7 @@
 """Figure 5: what the shift of the regulariser costs."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class RegretAgainstShift(Figure):
         )
 
     @staticmethod
-    def _policy(noise: str, shift: float | None) -> TreeLinUCB:
+    def _policy(noise: Literal["gaussian", "wishart"], shift: float | None) -> TreeLinUCB:
         return TreeLinUCB(privacy=PRIVACY, noise=noise, calibration="paper", rho_min=shift)
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:

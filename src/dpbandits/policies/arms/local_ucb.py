@@ -2,7 +2,7 @@ r"""UCB on answers that people randomise themselves (Gajane, Urvoy & Kaufmann 20
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,9 +132,10 @@ class LocalUCB(LocalPolicy):
     accepts: ClassVar = LAPLACE_OR_NONE
     paper: ClassVar[str] = "Gajane, Urvoy & Kaufmann 2018"
 
-    rewards: Annotated[str, 'What people send: "binary", one coin, or "bounded", a noisy number.'] = (
-        "binary"
-    )
+    rewards: Annotated[
+        Literal["binary", "bounded"],
+        'What people send: "binary", one coin, or "bounded", a noisy number.',
+    ] = "binary"
     loglog: Annotated[float, "The factor of ln ln t in the index: 3 in proofs, 0 in practice."] = 0.0
 
     def __post_init__(self) -> None:

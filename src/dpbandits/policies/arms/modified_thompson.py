@@ -18,6 +18,7 @@ from dpbandits.policies.arms.gaussian_thompson import (
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, ROUNDING, Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.calibration import Calibration
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 
@@ -69,7 +70,7 @@ class ModifiedThompson(TrustedPolicy):
         float | None, "A factor on the variance of samples; by default what meets the budget."
     ] = None
     calibration: Annotated[
-        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+        Calibration, '"exact": the least noise that meets the budget; "paper": as printed.'
     ] = "exact"
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ from dpbandits.policies.released import Reading, of_last_batches, of_tree
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.policies.trusted import TrustedPolicy
 from dpbandits.privacy.budgets import EVERY_KIND, Budget, NonPrivate, PureDP
+from dpbandits.privacy.calibration import Calibration
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
@@ -205,7 +206,7 @@ class TreeThompson(TrustedPolicy):
         int | None, "Random pulls of each arm before sampling begins, without a gap phase."
     ] = None
     calibration: Annotated[
-        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+        Calibration, '"exact": the least noise that meets the budget; "paper": as printed.'
     ] = "exact"
     constant: Annotated[float, "A factor on the length of the first phases; 192 as printed."] = 192.0
 

@@ -2,7 +2,7 @@ r"""UCB on sums released by a binary tree (Mishra & Thakurta 2015, Algorithm 1).
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -28,6 +28,7 @@ from dpbandits.policies.released import Reading, of_tree
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import EVERY_KIND, Budget, NonPrivate, PureDP
+from dpbandits.privacy.calibration import Calibration
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms, centred
 from dpbandits.sums.binary_tree import (
@@ -152,10 +153,11 @@ class TreeUCB(OncePerBatch):
     needs_horizon: ClassVar[bool] = True
 
     confidence: Annotated[
-        str, '"theory" leaves room for the noise (Γ); "chernoff" is the interval of the experiments.'
+        Literal["theory", "chernoff"],
+        '"theory" leaves room for the noise (Γ); "chernoff" is the interval of the experiments.',
     ] = "theory"
     calibration: Annotated[
-        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+        Calibration, '"exact": the least noise that meets the budget; "paper": as printed.'
     ] = "exact"
     failure: Annotated[float, "The probability with which the confidence bounds may fail."] = 0.1
 

@@ -30,7 +30,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_values
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, ApproxDP, Budget, GaussianDP
-from dpbandits.privacy.calibration import gaussian_scale
+from dpbandits.privacy.calibration import Calibration, gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems.kernel_contexts import Features, KernelContexts
 
@@ -185,7 +185,7 @@ class EliminatingPolicy(Policy):
         "Whether estimates use random copies of an epoch, as printed, not their expectation.",
     ] = None
     calibration: Annotated[
-        str, '"exact": the least noise and tight margins; "paper": both as printed.'
+        Calibration, '"exact": the least noise and tight margins; "paper": both as printed.'
     ] = "exact"
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@ r"""Linear UCB with changing regularisers on a private tree (Shariff & Sheffet 2
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -32,6 +32,7 @@ from dpbandits.policies.linear.shared.trees import (
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import GAUSSIAN_KINDS, ApproxDP, Budget, GaussianDP, NonPrivate
+from dpbandits.privacy.calibration import Calibration
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import finish_leaf, merge_leaf, start_tree, tree_levels
@@ -163,9 +164,11 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     needs_horizon: ClassVar[bool] = True
     compiles: ClassVar[bool] = True
 
-    noise: Annotated[str, 'The noise in each node of the tree: "gaussian" or "wishart".'] = "gaussian"
+    noise: Annotated[
+        Literal["gaussian", "wishart"], 'The noise in each node of the tree: "gaussian" or "wishart".'
+    ] = "gaussian"
     calibration: Annotated[
-        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+        Calibration, '"exact": the least noise that meets the budget; "paper": as printed.'
     ] = "exact"
     shifted: Annotated[bool, "Whether Wishart noise is shifted back towards zero."] = True
     rho_min: Annotated[

@@ -25,6 +25,7 @@ from dpbandits.policies.matroid.shared.pending import (
 from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading, of_tree
 from dpbandits.privacy.budgets import EVERY_KIND, NonPrivate, PureDP
+from dpbandits.privacy.calibration import Calibration
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
@@ -144,7 +145,7 @@ class CombinatorialTreeUCB(MatroidPolicy):
     paper: ClassVar[str] = "Chen, Zheng, Zhou, Yang, Chen & Wang 2020, CUCB-DP"
 
     calibration: Annotated[
-        str, '"exact": confidence bounds from the variance of the noise; "paper": as printed.'
+        Calibration, '"exact": confidence bounds from the variance of the noise; "paper": as printed.'
     ] = "exact"
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 r"""Combinatorial Thompson sampling (Wang & Chen 2018) on matroids, without privacy."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from dpbandits import checks
 from dpbandits.engine import Chance
@@ -58,7 +58,9 @@ class MatroidThompson(ExactPolicy):
     paper: ClassVar[str] = "Wang & Chen 2018, CTS"
     state: ClassVar = Public
 
-    prior: Annotated[str, 'The law of samples: "gaussian" or "beta".'] = "gaussian"
+    prior: Annotated[Literal["gaussian", "beta"], 'The law of samples: "gaussian" or "beta".'] = (
+        "gaussian"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -18,7 +18,7 @@ from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.privacy.budgets import LAPLACE_OR_NONE, Budget, GaussianDP, NonPrivate, PureDP
-from dpbandits.privacy.calibration import laplace_epsilon
+from dpbandits.privacy.calibration import Calibration, laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
@@ -125,7 +125,7 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
     state: ClassVar[type[Public]]
 
     calibration: Annotated[
-        str, '"exact": the least noise that meets the budget; "paper": as printed.'
+        Calibration, '"exact": the least noise that meets the budget; "paper": as printed.'
     ] = "exact"
 
     def __post_init__(self) -> None:
