@@ -13,6 +13,9 @@ from dpbandits.reports.figures import light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.worlds import SphereContexts
 
+Noise = Literal["gaussian", "wishart"]
+_NOISES: tuple[Noise, ...] = ("wishart", "gaussian")
+
 
 class RegretAgainstShift(Figure):
     """Figure 5: regret against ρ_min, for several gaps."""
@@ -37,7 +40,7 @@ class RegretAgainstShift(Figure):
         )
 
     @staticmethod
-    def _policy(noise: Literal["gaussian", "wishart"], shift: float | None) -> TreeLinUCB:
+    def _policy(noise: Noise, shift: float | None) -> TreeLinUCB:
         return TreeLinUCB(privacy=PRIVACY, noise=noise, calibration="paper", rho_min=shift)
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
@@ -46,7 +49,7 @@ class RegretAgainstShift(Figure):
             f"gap-{gap:g}": Simulation(
                 policies={
                     f"{noise} {shift:g}": self._policy(noise, shift)
-                    for noise in ("wishart", "gaussian")
+                    for noise in _NOISES
                     for shift in self._SHIFTS
                 },
                 environment=SphereContexts(gap=gap),
@@ -66,7 +69,7 @@ class RegretAgainstShift(Figure):
         """A panel for each noise; dotted: the ρ_min of its section of the paper."""
         figure, panels = new_figure(2, width=5.4, height=4.4)
         problem = SphereContexts().problem(self._ROUNDS[scale])
-        for axes, noise in zip(panels, ("wishart", "gaussian"), strict=True):
+        for axes, noise in zip(panels, _NOISES, strict=True):
             for index, gap in enumerate(self._GAPS):
                 regrets = self._regrets(traces, noise, gap)
                 axes.semilogx(
@@ -90,7 +93,7 @@ class RegretAgainstShift(Figure):
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
         """How much the shift matters, with and without a gap."""
         found = []
-        for noise in ("wishart", "gaussian"):
+        for noise in _NOISES:
             title, spread, excess = noise.capitalize(), {}, {}
             for gap in (self._GAPS[0], self._GAPS[-1]):
                 regrets = self._regrets(traces, noise, gap)
