@@ -195,9 +195,8 @@ class BrokenTree(TreeUCB):
     """A `TreeUCB` whose nodes have the noise of too few levels."""
 
     abstract: ClassVar[bool] = True
-    confidence: Literal["theory", "chernoff"] = (
-        "chernoff"  # plays one arm until its tree has all its levels
-    )
+    # Plays one arm until its tree has all its levels.
+    confidence: Literal["theory", "chernoff"] = "chernoff"
 
     def levels(self, levels: int, leaves: int) -> float:
         """How many levels the noise is calibrated to."""
