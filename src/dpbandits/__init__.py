@@ -6,6 +6,8 @@ What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, 
 of a policy.
 """
 
+from typing import TYPE_CHECKING
+
 from dpbandits import arms, audit, errors, kernels, linear, local, matroids, privacy, testing, worlds
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
@@ -28,6 +30,17 @@ from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContex
 from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
 from dpbandits.version import __version__
+
+if not TYPE_CHECKING:  # or every name would pass for one that is there
+
+    def __getattr__(name: str) -> object:
+        """Only for a name that is not here: say where it is."""
+        for place in (arms, linear, matroids, kernels, local, worlds, privacy):
+            if name in place.__all__:
+                short = place.__name__.removeprefix("dpbandits.")
+                raise AttributeError(f"{name} is in dpbandits.{short}: write dpb.{short}.{name}")
+        raise AttributeError(f"module 'dpbandits' has no attribute {name!r}")
+
 
 __all__ = [
     "ApproxDP",

@@ -94,6 +94,11 @@ def recommend(
     >>> print(recommend(Arms(5), PureDP(1.0)))
     NoiseAwareIMED: it has the lowest regret at equal privacy over the instances of arms-leaderboard, ...
     """
+    if not isinstance(problem, Problem):
+        raise InvalidInput(f"expected a problem such as Arms(5), got {checks.shown(problem)}")
+    if not isinstance(privacy, Budget):
+        raise InvalidInput(f"expected a budget such as PureDP(1.0), got {checks.shown(privacy)}")
+    trust = _trust(trust, problem)
     if isinstance(problem, KernelContexts):
         return _for_kernels(problem, privacy, trust is Trust.LOCAL, kind)
     if trust is Trust.LOCAL and kind is None and isinstance(problem, Arms | LinearContexts):
@@ -107,6 +112,18 @@ def recommend(
     if isinstance(problem, MatroidBases):
         return _for_matroids(problem, privacy)
     raise InvalidInput(f"there is no recommendation for {checks.shown(problem)} yet")
+
+
+def _trust(given: object, problem: Problem) -> Trust | None:
+    """Whom to trust; a word for it is as good. What the problem cannot have is refused."""
+    if given is None:
+        return None
+    if not isinstance(given, Trust):
+        checks.one_of([str(one) for one in Trust], trust=given)
+    wanted = Trust(str(given))
+    if wanted not in (problem.trust, Trust.LOCAL):
+        raise InvalidInput(f"this problem allows {problem.trust} or local trust, not {wanted}")
+    return wanted
 
 
 def _for_arms(problem: Arms, privacy: Budget) -> Recommendation[Policy]:

@@ -14,7 +14,6 @@ from dpbandits import checks
 from dpbandits.cli.command import given
 from dpbandits.cli.output import (
     JSON,
-    PICTURES,
     check_writable,
     console,
     print_json,
@@ -35,6 +34,7 @@ from dpbandits.policies.kernel.shared.outlook import (
 )
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.problems import KernelContexts
+from dpbandits.reports.figures import PICTURES
 from dpbandits.reports.html import Page
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.run import problem_of

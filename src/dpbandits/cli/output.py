@@ -16,10 +16,10 @@ import dpbandits
 from dpbandits.engine.compiler import noticing
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import check_installed
+from dpbandits.reports.figures import PICTURES
 from dpbandits.reports.tables import Row, terminal_table
 
 JSON = typer.Option(False, "--json", help="Print JSON for machines instead.")
-PICTURES = {".svg", ".png", ".pdf"}
 _EXTRAS = {".parquet": ("tables",), **dict.fromkeys(PICTURES | {".html"}, ("plot",))}
 _WIDE = 180  # keeps tables whole where nobody said how wide the page is
 

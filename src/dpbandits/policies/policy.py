@@ -60,6 +60,9 @@ class Policy(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.privacy, self.accepts):
+            if not isinstance(self.privacy, Budget):
+                shown = checks.shown(self.privacy)
+                raise BudgetNotAccepted(f"expected a budget such as PureDP(1.0), got {shown}")
             kinds = ", ".join(kind.__name__ for kind in self.accepts)
             raise BudgetNotAccepted(
                 f"{type(self).__name__} accepts {kinds}; got {checks.shown(self.privacy)}"
@@ -194,9 +197,10 @@ class Policy(Recipe):
     def check(self, problem: Problem) -> None:
         """Refuse a problem this policy cannot be started on."""
         if not isinstance(problem, self.problem_kind):
-            raise InvalidInput(
-                f"{type(self).__name__} is for {self.problem_kind.__name__}, got {checks.shown(problem)}"
-            )
+            found = checks.shown(problem)
+            if hasattr(type(problem), "uniform_regret"):
+                found = f"a world; give its problem, {type(problem).__name__}(…).problem(horizon)"
+            raise InvalidInput(f"{type(self).__name__} is for {self.problem_kind.__name__}, got {found}")
         if self.needs_horizon and not isinstance(self.privacy, NonPrivate) and problem.horizon is None:
             raise InvalidInput(
                 f"{type(self).__name__} needs the horizon to meet {self.privacy}: "

@@ -59,10 +59,10 @@ class Budget(Recipe):
         """The number that says how much."""
         raise NotImplementedError
 
-    def _delta(self, epsilon: float) -> float:
+    def _delta_at(self, epsilon: float) -> float:
         raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at ε = {epsilon:g}")
 
-    def _epsilon(self, delta: float) -> float:
+    def _epsilon_at(self, delta: float) -> float:
         raise NotImplied(f"{self} implies no (ε, δ)-DP guarantee at δ = {delta:g}")
 
     def _weakened(self, kind: "type[Budget]", order: float) -> "Budget | None":
@@ -87,12 +87,12 @@ class Budget(Recipe):
     def delta_at(self, epsilon: float) -> float:
         """The least δ such that (ε, δ)-DP follows from this guarantee."""
         checks.not_negative(epsilon=epsilon)
-        return self._delta(float(epsilon))
+        return self._delta_at(float(epsilon))
 
     def epsilon_at(self, delta: float) -> float:
         """The least ε such that (ε, δ)-DP follows from this guarantee; inf where none does."""
         checks.open_unit(delta=delta)
-        return self._epsilon(float(delta))
+        return self._epsilon_at(float(delta))
 
     def implies(
         self, kind: type[_Kind], *, delta: float | None = None, order: float | None = None
@@ -185,10 +185,10 @@ class PureDP(Budget):
         """ε."""
         return self.epsilon
 
-    def _delta(self, epsilon: float) -> float:
+    def _delta_at(self, epsilon: float) -> float:
         return curves.approx_delta(self.epsilon, 0.0, epsilon)
 
-    def _epsilon(self, delta: float) -> float:
+    def _epsilon_at(self, delta: float) -> float:
         return curves.approx_epsilon(self.epsilon, 0.0, delta)
 
     def _weakened(self, kind: type[Budget], order: float) -> Budget | None:
@@ -229,10 +229,10 @@ class ApproxDP(Budget):
         """The largest μ whose curve passes below (ε, δ)."""
         return GaussianDP(curves.gaussian_mu(self.epsilon, math.log(self.delta)))
 
-    def _delta(self, epsilon: float) -> float:
+    def _delta_at(self, epsilon: float) -> float:
         return curves.approx_delta(self.epsilon, self.delta, epsilon)
 
-    def _epsilon(self, delta: float) -> float:
+    def _epsilon_at(self, delta: float) -> float:
         return curves.approx_epsilon(self.epsilon, self.delta, delta)
 
 
@@ -264,10 +264,10 @@ class GaussianDP(Budget):
         """Itself."""
         return self
 
-    def _delta(self, epsilon: float) -> float:
+    def _delta_at(self, epsilon: float) -> float:
         return math.exp(curves.gaussian_log_delta(epsilon, self.mu))
 
-    def _epsilon(self, delta: float) -> float:
+    def _epsilon_at(self, delta: float) -> float:
         return curves.gaussian_epsilon(math.log(delta), self.mu)
 
     def _weakened(self, kind: type[Budget], order: float) -> Budget | None:
@@ -305,10 +305,10 @@ class ZeroConcentratedDP(Budget):
         """μ = √(2ρ)."""
         return GaussianDP(math.sqrt(2.0 * self.rho))
 
-    def _delta(self, epsilon: float) -> float:
+    def _delta_at(self, epsilon: float) -> float:
         return math.exp(curves.concentrated_log_delta(self.rho, epsilon))
 
-    def _epsilon(self, delta: float) -> float:
+    def _epsilon_at(self, delta: float) -> float:
         return curves.concentrated_epsilon(self.rho, math.log(delta))
 
     def _weakened(self, kind: type[Budget], order: float) -> Budget | None:
@@ -342,10 +342,10 @@ class RenyiDP(Budget):
         """μ = √(2γ/α)."""
         return GaussianDP(math.sqrt(2.0 * self.divergence / self.order))
 
-    def _delta(self, epsilon: float) -> float:
+    def _delta_at(self, epsilon: float) -> float:
         return math.exp(curves.renyi_log_delta(self.order, self.divergence, epsilon))
 
-    def _epsilon(self, delta: float) -> float:
+    def _epsilon_at(self, delta: float) -> float:
         return curves.renyi_epsilon(self.order, self.divergence, math.log(delta))
 
     def _weakened(self, kind: type[Budget], order: float) -> Budget | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits.errors import InvalidInput
 from dpbandits.extras import extra
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
 # Nothing about when or by what it was drawn, so that the same figure gives the same bytes.
+PICTURES = {".svg", ".png", ".pdf"}
 SVG_ABOUT: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 SVG_SETTINGS: Any = {"svg.hashsalt": "dpbandits"}
 
@@ -114,6 +116,8 @@ def save_figure(figure: "Figure", path: Path) -> Path:
     """Write a figure in the format of its suffix; the same figure gives the same bytes."""
     import matplotlib
 
+    if path.suffix not in PICTURES:
+        raise InvalidInput(f"expected a picture to end in {', '.join(sorted(PICTURES))}, got {path}")
     about = {".svg": SVG_ABOUT, ".pdf": {"CreationDate": None}}.get(path.suffix)
     with matplotlib.rc_context(SVG_SETTINGS):
         figure.savefig(path, metadata=about, dpi=150)
