@@ -269,7 +269,7 @@ def _distance(stepped: Stepped) -> float:
     """‖θ* − θ̂‖_V in units of β."""
     public = stepped.public
     beta = float(public.width[0])
-    if isinstance(stepped.public.settings, np.ndarray) and hasattr(public, "log_det"):
+    if hasattr(public, "log_det"):
         level = math.log(1.0 / public.settings.alpha)
         beta = public.settings.sigma * math.sqrt(2.0 * level + public.log_det[0]) + public.settings.prior
     off = stepped.world.shown.theta - public.mean
