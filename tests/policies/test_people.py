@@ -336,7 +336,7 @@ def test_messages_of_people_who_return_are_not_taken_for_forged() -> None:
 
 def promise(rounds: int | None, **fields: Any) -> Guarantee:
     usual: dict[str, Any] = {"budget": GaussianDP(1.0), "unit": Unit.REWARD, "trust": Trust.CENTRAL}
-    return Guarantee(rounds_per_person=rounds, **(usual | fields))
+    return Guarantee(rounds_per_person=rounds, status="proved", **(usual | fields))
 
 
 def test_the_sentence_for_people_who_return() -> None:

@@ -461,6 +461,6 @@ def test_actions_that_are_dropped_keep_their_last_estimate() -> None:
 
 @pytest.mark.parametrize("name", ["GaussianThompson", "ModifiedThompson", "ThompsonUCB"])
 def test_what_has_no_record_says_why(name: str) -> None:
-    kind = getattr(dpb, name)
+    kind = getattr(dpb.arms, name)
     assert kind.released is not Policy.released
     assert kind.released.__doc__.startswith("None: ")

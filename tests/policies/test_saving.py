@@ -138,7 +138,7 @@ def test_saving_ends_the_learner(tmp_path: Path) -> None:
     learner = trained()
     learner.save(tmp_path / "x.dpb")
     for call in (learner.select, lambda: learner.save(tmp_path / "y.dpb")):
-        with pytest.raises(RoundError, match=r"it was saved; go on with dpbandits.load"):
+        with pytest.raises(RoundError, match=r"it was saved; resume it with dpbandits.load"):
             call()
 
 
