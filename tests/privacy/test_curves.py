@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from dpbandits.privacy import curves
 
 pytestmark = pytest.mark.filterwarnings("error")
-mp.mp.dps = 60
 
 MUS = [1e-6, 3e-4, 0.02, 0.3, 0.999, 1.0, 1.001, 2.5, 17.0, 120.0, 1e3]
 EPSILONS = [1e-6, 1e-3, 0.1, 1.0, 8.0, 100.0, 1e3]

@@ -19,7 +19,9 @@ from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 
 
 def guarantee(budget: Budget, horizon: int | None = None) -> Guarantee:
-    return Guarantee(budget=budget, unit=Unit.REWARD, trust=Trust.CENTRAL, horizon=horizon)
+    return Guarantee(
+        budget=budget, unit=Unit.REWARD, trust=Trust.CENTRAL, horizon=horizon, status="proved"
+    )
 
 
 FULL = Guarantee(
@@ -45,12 +47,19 @@ def test_the_sentence_carries_every_condition() -> None:
     )
 
 
+PROTECTED = {
+    Trust.CENTRAL: "All decisions together are ",
+    Trust.JOINT: "The decisions for everyone else together are ",
+    Trust.LOCAL: "Every message a person sends is ",
+}
+
+
 @pytest.mark.parametrize("unit", Unit)
 @pytest.mark.parametrize("trust", Trust)
 def test_unit_and_trust_are_in_the_sentence(unit: Unit, trust: Trust) -> None:
     text = str(Guarantee(budget=ApproxDP(1.0, 1e-6), unit=unit, trust=trust))
     assert f"replacement of {unit.value}," in text and "(1, 1e-6)-DP" in text
-    assert text.lower().startswith(trust.value)
+    assert text.startswith(PROTECTED[trust]) and text.endswith("; claimed, not proved.")
 
 
 def test_no_guarantee_says_why() -> None:
