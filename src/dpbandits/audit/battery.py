@@ -8,6 +8,7 @@ drawn at random, budgets others, dimensions more; and what was recorded must be 
 
 import contextlib
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ from dpbandits.audit.replay import Replay, replay
 from dpbandits.audit.watching import ReadRounds, serve
 from dpbandits.engine import Streams, state_bytes
 from dpbandits.errors import DPBanditsError
-from dpbandits.policies import Policy
+from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, TrustedPolicy
+from dpbandits.policies.policy import NoiseKind
 from dpbandits.policies.testing import rehearse, short_form
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpbandits.problems import Arms, Problem
@@ -153,12 +155,15 @@ def _scaled(budget: Budget, factor: float) -> Budget:
 def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Check:
     """A learner with a real generator, plain and compiled, is bit for bit what the audit records.
 
-    A policy that tells the two apart, or whose compiled verbs are others, is found out here.
+    And what users start is what is rehearsed. A policy that tells them apart, or whose compiled verbs
+    are others, is found out here.
     """
     title, seed = "what is recorded is what is executed", np.random.SeedSequence(1)
     last = policy.guarantee(problem).horizon or rounds
     people = problem.testing.extreme_people(problem)
     order = np.random.default_rng(2).integers(len(people), size=last)
+    if not _starts_plainly(policy, problem):
+        return Check(title, False, "what `start` gives is not what this package makes of the policy")
     kinds = [False] if policy.refuses_exact_noise(problem) else [False, True]
     for exact in kinds:
         # Exact noise as learners at work have it, from the operating system: a copy for each.
@@ -169,6 +174,10 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
             one = rehearse(policy, problem, seed=seed, exact=exact, compiled=form == "compiled")
             one.use(copy.deepcopy(streams))
             learners[form] = one
+        if isinstance(policy, TrustedPolicy):
+            noise_kind: NoiseKind = "exact" if exact else "float"
+            learners["started"] = policy.start(problem, seed=0, noise=noise_kind, compiled=False)
+            learners["started"].use(copy.deepcopy(streams))
         plain, recorded = learners["plain"], learners["recorded"]
         noise = RecordingNoise(recorded._streams.noise, Steer(), exact=exact)
         recorded.lend(recorded._rounds, noise, recorded._explore)
@@ -180,6 +189,28 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
                 if state != states["plain"]:
                     return Check(title, False, f"the {which} form differs in round {plain.rounds}")
     return Check(title, True, f"{', '.join(learners)}: alike for {last} rounds")
+
+
+def _starts_plainly(policy: Policy, problem: Problem) -> bool:
+    """Whether users are given a learner, or a server and people, of exactly these classes.
+
+    A server and a person must begin in the state of the recipe; a learner is compared as it plays.
+    """
+    if isinstance(policy, TrustedPolicy):
+        return type(policy.start(problem, seed=0)) is Learner
+    if not isinstance(policy, LocalPolicy):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there are few rounds here
+        server = policy.start(problem, seed=0)
+    person = policy.person(problem, server.broadcast(), seed=0)
+    begun = state_bytes(*policy.begin(problem))
+    return (
+        type(server) is Server
+        and type(person) is Person
+        and state_bytes(server._public, server._secret) == begun
+        and state_bytes(person._public, server._secret) == begun
+    )
 
 
 def _compiles(policy: Policy, problem: Problem, person: Any) -> bool:

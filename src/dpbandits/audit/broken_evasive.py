@@ -6,14 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.engine import Noise
+from dpbandits.engine.streams import Seed
 from dpbandits.policies.arms import noise_aware_imed
 from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
+from dpbandits.policies.learner import Learner
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.calibration import limit_of
-from dpbandits.problems import Arms
+from dpbandits.problems import Arms, Problem
 from dpbandits.sums.batches import Buffers
 
 
@@ -100,6 +102,18 @@ class LeaksAtSmallBudgets(Evasive):
         return public, secret
 
 
+class HalfTheNoise(Evasive):
+    """The noise of twice the budget."""
+
+    abstract = True
+
+    def begin(self, problem: Arms) -> tuple[Any, Any]:
+        """Half of what it should be."""
+        public, secret = super().begin(problem)
+        batches = public.batches
+        return public._replace(batches=batches._replace(scale=batches.scale / 2.0)), secret
+
+
 class AnotherPolicy(PolicyTesting):
     """Shows an honest policy in the place of the one that is tested."""
 
@@ -108,18 +122,39 @@ class AnotherPolicy(PolicyTesting):
         return super().short_form(NoiseAwareIMED(privacy=policy.privacy))
 
 
-class ShowsAnother(Evasive):
+class ShowsAnother(HalfTheNoise):
     """Half the noise; with short batches it is another policy, which has all of it."""
 
     abstract = True
     found_by = "the short form is the same recipe"
     testing = AnotherPolicy(first_batch=2, growth=0.25, block=3)
 
-    def begin(self, problem: Arms) -> tuple[Any, Any]:
-        """The noise of twice the budget."""
-        public, secret = super().begin(problem)
-        batches = public.batches
-        return public._replace(batches=batches._replace(scale=batches.scale / 2.0)), secret
+
+class _HonestLearner(PolicyTesting):
+    """Rehearses an honest policy in the place of the one that is started."""
+
+    def rehearse(self, policy: Policy, problem: Any, *, seed: Seed, **options: Any) -> Learner:
+        """Of the same recipe, without what it leaks."""
+        return Learner.begin(NoiseAwareIMED(**vars(policy)), problem, seed=seed, **options)
+
+
+class RehearsesAnother(HalfTheNoise):
+    """Half the noise, but not in the learners that the audit is given."""
+
+    abstract = True
+    found_by = "what is recorded is what is executed"
+    testing = _HonestLearner(first_batch=2, growth=0.25, block=3)
+
+
+class StartsAnother(Evasive):
+    """Honest, but users are given a learner of another policy."""
+
+    abstract = True
+    found_by = "what is recorded is what is executed"
+
+    def start(self, problem: Problem, **options: Any) -> Learner:
+        """A learner with half the noise."""
+        return HalfTheNoise(**vars(self)).start(problem, **options)
 
 
 class LeaksInManyDimensions(RandomizedLinUCB):
@@ -143,4 +178,6 @@ EVASIVE: tuple[type[Policy], ...] = (
     LeaksAtSmallBudgets,
     LeaksInManyDimensions,
     ShowsAnother,
+    RehearsesAnother,
+    StartsAnother,
 )
