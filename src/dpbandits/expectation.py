@@ -133,7 +133,7 @@ def _standard(problem: Problem) -> _Instance:
 @_standard.register
 def _(problem: Arms) -> _Instance:
     world = BernoulliArms(_means(problem.arms))
-    return _Instance(world, f"{problem.arms:,} Bernoulli arms of means 0.75 to 0.25", problem.arms)
+    return _Instance(world, world.in_words(), problem.arms)
 
 
 @_standard.register
@@ -158,11 +158,10 @@ def _(problem: LinearActions) -> _Instance:
 @_standard.register
 def _(problem: MatroidBases) -> _Instance:
     world = MatroidArms(problem.matroid, _means(problem.items))
-    return _Instance(world, f"{problem.items:,} Bernoulli items of means 0.75 to 0.25", problem.items)
+    return _Instance(world, world.in_words(), problem.items)
 
 
 @_standard.register
 def _(problem: KernelContexts) -> _Instance:
     world = KernelWorld(problem.kernel, problem.contexts, problem.actions, max_reward=problem.max_reward)
-    words = f"{len(problem.contexts)} contexts and {len(problem.actions)} actions (kernel-world)"
-    return _Instance(world, words, problem.pairs)
+    return _Instance(world, world.in_words(), problem.pairs)

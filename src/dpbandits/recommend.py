@@ -28,6 +28,7 @@ from dpbandits.problems import (
     MatroidBases,
     Problem,
 )
+from dpbandits.wording import number
 
 Started = TypeVar("Started", bound=Policy, covariant=True)
 
@@ -104,7 +105,8 @@ def recommend(
     if trust is Trust.LOCAL and kind is None and isinstance(problem, Arms | LinearContexts):
         return _for_local(problem, privacy)
     if trust is Trust.LOCAL or kind is not None:
-        raise InvalidInput(f"there is no such recommendation for {checks.shown(problem)} yet")
+        what = "local policy" if kind is None else f"recommendation about {checks.shown(kind)}"
+        raise InvalidInput(f"there is no {what} for {type(problem).__name__} yet")
     if isinstance(problem, Arms):
         return _for_arms(problem, privacy)
     if isinstance(problem, LinearProblem):
@@ -138,21 +140,32 @@ def _for_arms(problem: Arms, privacy: Budget) -> Recommendation[Policy]:
     tries = problem.arms * policy.schedule()[0]
     if problem.horizon is not None and 2 * tries > problem.horizon:
         reason += (
-            f" At this budget one try of each arm takes {tries:,} of {problem.horizon:,} rounds, so "
+            f" At this budget one try of each arm {_takes(tries, problem.horizon)}, so "
             "expect little better than uniform play; fewer arms, more rounds or a larger budget help."
         )
     return Recommendation(policy=policy, reason=reason)
+
+
+def _takes(rounds: int, horizon: int) -> str:
+    if rounds > horizon:
+        return f"takes {rounds:,} rounds, more than the {horizon:,} there are"
+    return f"takes {rounds:,} of {horizon:,} rounds"
 
 
 def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendation[Policy]:
     if isinstance(problem, Arms):
         reason = "people randomise their own answers, at the best order of regret there can be."
         return Recommendation(policy=LocalUCB(privacy=privacy), reason=reason)
-    reason = (
-        "people randomise their own rows; expect it to need some 10⁵ rounds at μ = 1 before it is much "
-        "better than uniform play."
-    )
-    return Recommendation(policy=LocalLinUCB(privacy=privacy), reason=reason)
+    policy = LocalLinUCB(privacy=privacy)
+    reason = "people randomise their own rows."
+    if not isinstance(privacy, NonPrivate):
+        # What noise adds up to grows with the root of the rounds: some 10⁵ of them at μ = 1.
+        needed = float(f"{1e5 / privacy.to_gaussian().mu ** 2:.0e}")
+        reason += (
+            f" At {privacy} expect it to need some {number(needed)} rounds before it is much better "
+            "than uniform play."
+        )
+    return Recommendation(policy=policy, reason=reason)
 
 
 def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation[Policy]:
@@ -207,7 +220,7 @@ def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation[Poli
     tries = -(-(problem.items - len(problem.matroid.loops)) * first_batch // fed)
     if problem.horizon is not None and 3 * tries > problem.horizon:
         reason += (
-            f" At this budget one try of each item takes about {tries:,} of {problem.horizon:,} rounds: "
+            f" At this budget one try of each item {_takes(tries, problem.horizon)}: "
             "expect little better than random bases; fewer items, more rounds or a larger budget help."
         )
     return Recommendation(policy=policy, reason=reason)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -83,7 +84,8 @@ def test_compare_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     names = {option: tmp_path / name for option, name in _OUTPUTS.items()}
     options = [part for option, path in names.items() for part in (f"--{option}", str(path))]
     small = ("--rounds", "2e3", "--runs", "3", "--env", "bernoulli-arms:means=.9 .5")
-    text = run("compare", "modified-thompson:prepulls=50,calibration=paper", *small, *options)
+    named = ("modified-thompson:prepulls=50,calibration=paper", "--privacy", "mu=1")
+    text = run("compare", *named, *small, *options)
     assert "prepulls=50" in text and "under replacement of one reward" in text
     page = names["report"].read_text()
     assert (
@@ -123,7 +125,7 @@ def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         patch.setattr(replicate, "play", interrupted)
         done = CliRunner().invoke(app, [*words, "--threads", "1"])
         assert done.exit_code == 130 and "the same command resumes" in done.stderr
-    assert run(*words).startswith("resuming where this comparison was stopped")
+    assert "\nresuming where this comparison was stopped\n" in run(*words)
     assert "resuming" not in run(*words)
 
 
@@ -140,9 +142,11 @@ def test_a_guarantee_shared_by_policies_is_said_once() -> None:
 
 
 def test_compare_adds_twins_and_repeats_itself() -> None:
-    small = ("compare", "--rounds", "1000", "--runs", "2", "--seed", "5")
+    small = ("compare", "--rounds", "1000", "--runs", "2", "--seed", "5", "--privacy", "mu=1")
     first = run_json(*small)["rows"]
     rows = {row["policy"]: row for row in first}
+    regrets = [row["mean_regret"] for row in first]
+    assert regrets == sorted(regrets)
     assert {"modified-thompson", "noise-aware-imed", "gaussian-thompson (twin)"} <= set(rows)
     assert rows["modified-thompson"]["times_twin"] > 1
     assert rows["gaussian-thompson (twin)"]["times_twin"] is None
@@ -158,11 +162,14 @@ def test_compare_adds_twins_and_repeats_itself() -> None:
 def test_recommend() -> None:
     quick = ("recommend", "--no-simulation")
     assert "NoiseAwareIMED" in run(*quick, "--arms", "5", "--privacy", "eps=1")
-    found = run_json(*quick, "--arms", "50", "--privacy", "eps=0.1", "--horizon", "1e4")
+    found = run_json(*quick, "--arms", "50", "--privacy", "eps=0.1", "--rounds", "1e4")
     assert found["policy"]["kind"] == "NoiseAwareIMED" and "uniform play" in found["reason"]
     assert run_json(*quick, "--privacy", "none")["policy"]["kind"] == "BetaThompson"
-    assert ".start(dpb.Arms(arms=5))" in run(*quick)
-    assert "LinearContexts(dim=3, arms=10)" in run(*quick, "--features", "3", "--arms", "10")
+    assert ".start(dpb.Arms(5))" in run(*quick)
+    assert "dpb.Arms(8, horizon=50_000)" in run(*quick, "--arms", "8", "--rounds", "5e4")
+    linear = run(*quick, "--features", "3", "--arms", "10")
+    assert "LinearContexts(3, arms=10)" in linear and "ApproxDP(1.0, 1e-6)" in linear
+    assert "LocalUCB(" in run(*quick, "--trust", "Local")
 
 
 def test_audit(tmp_path: Path) -> None:
@@ -173,13 +180,70 @@ def test_audit(tmp_path: Path) -> None:
     assert len(found["controls"]) > 2 and all(one["caught"] for one in found["controls"])
     page = filed.read_text()
     assert "two people at once" in page and "What cannot be seen" in page
+    for fact in (
+        "- Date: 20",
+        "- Command: `dpbandits",
+        "- Seed: 0",
+        "Python 3.",
+        "NumPy",
+        "- Platform: ",
+    ):
+        assert fact in page
+    assert "7 items, people inside the range" in page and not re.search(r"\d\.\d{5}", page)
+
+
+def test_an_audit_that_is_piped_says_how_far_it_is(tmp_path: Path) -> None:
+    filed = tmp_path / "filed.md"
+    options = ("--rounds", "6", "--no-controls", "--report", str(filed))
+    done = CliRunner().invoke(app, ["audit", "lazy-ucb", *options])
+    assert done.exit_code == 0 and done.stdout.startswith("Budget: 1-DP (--privacy eps=1)\n")
+    assert done.stdout.endswith(f"nothing found against the claim\nwritten: {filed}\n")
+    steps = [line for line in done.stderr.splitlines() if re.match(r"\d+/\d+ ", line)]
+    assert len(steps) > 10 and steps[-1].startswith(f"{len(steps)}/{len(steps)} as configured")
+
+
+def test_an_interrupted_audit_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpbandits.audit import battery
+
+    def stop() -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(battery, "battery", lambda policy, rounds: [("a check", stop)])
+    done = CliRunner().invoke(app, ["audit", "lazy-ucb"])
+    assert done.exit_code == 130 and "stopped; nothing is kept\n" in done.stderr
+
+
+def test_the_budget_is_one_for_all_commands_and_said_first() -> None:
+    small = ("--rounds", "50", "--runs", "1", "--no-twins")
+    for words, privacy in (
+        (("compare", "lazy-ucb", *small), "eps=1"),
+        (("compare", "modified-thompson", *small), "eps=1,delta=1e-6"),
+        (("compare", "lin-ucb", "--env", "sphere-contexts", *small), "eps=1,delta=1e-6"),
+        (("recommend", "--no-simulation"), "eps=1"),
+        (("recommend", "--no-simulation", "--kernel", "matern"), "eps=1,delta=1e-6"),
+    ):
+        assert f"(--privacy {privacy})" in run(*words).splitlines()[0]
+
+
+def test_compare_says_where_whose_twin_and_what_uniform_play_loses(tmp_path: Path) -> None:
+    """On arms of means .9 and .5, that is 0.2 a round."""
+    page = tmp_path / "page.html"
+    words = ("compare", "modified-thompson", "--rounds", "1000", "--runs", "2", "--report", str(page))
+    text = run(*words, "--env", "bernoulli-arms:means=.5 .9")
+    for said in (text, page.read_text()):
+        assert "1,000 rounds on 2 Bernoulli arms of means 0.9 to 0.5, 2 runs" in said
+        assert "standard error of the mean over runs" in said and "uniform play" in said
+        assert "gaussian-thompson (twin) is the twin of modified-thompson." in said
+    table = [line.split() for line in text.splitlines() if line.startswith(" ")]
+    assert [row for row in table if row][-1] == ["uniform", "play", "200"]
 
 
 def test_an_audit_that_fails_ends_with_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpbandits.audit import broken
     from dpbandits.cli import audit
 
-    monkeypatch.setattr(audit, "policy", lambda name, budget: broken.HalfNoise(privacy=budget))
+    wrong = broken.HalfNoise(privacy=dpb.GaussianDP(1.0))
+    monkeypatch.setattr(audit, "_subject", lambda name, privacy: wrong)
     done = CliRunner().invoke(app, ["audit", "anything", "--no-controls"])
     assert done.exit_code == 1 and "FAILED" in done.output
 
@@ -297,7 +361,7 @@ def test_tables_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_recommend_says_what_to_expect() -> None:
-    words = ("recommend", "--arms", "4", "--horizon", "1e4", "--privacy")
+    words = ("recommend", "--arms", "4", "--rounds", "1e4", "--privacy")
     plenty, little = run_json(*words, "eps=1")["expected"], run_json(*words, "eps=.002")["expected"]
     assert plenty["regret"] < 0.2 * plenty["uniform"] and plenty["without_privacy"] < plenty["regret"]
     assert little["regret"] > 0.75 * little["uniform"] == 0.75 * plenty["uniform"]

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import dpbandits as dpb
-from dpbandits.reports.tables import cell, column, terminal_table
+from dpbandits.reports.tables import Ratio, cell, column, terminal_table
 from dpbandits.wording import counted
 
 
@@ -50,3 +50,19 @@ def test_budgets_are_written_as_they_are_typed() -> None:
     assert str(dpb.ApproxDP(1.0, 1e-6)) == "(1, 1e-6)-DP"
     assert str(dpb.PureDP(1e-7)) == "1e-7-DP"
     assert counted(1, "run") == "1 run" and counted(0, "run") == "0 runs"
+
+
+def test_a_large_ratio_does_not_round_the_others() -> None:
+    rows = [{"times": Ratio(value)} for value in (1.04, 1.26, 515.0)] + [{"times": None}]
+    assert column(rows, "times") == ["1.0", "1.3", "520", ""]
+
+
+@pytest.mark.parametrize(
+    "name", ["modified-thompson:prepulls=50", "modified-thompson:prepulls=5,caution=2"]
+)
+def test_words_of_a_header_are_never_broken(name: str) -> None:
+    row = {"policy": name, "guarantee": "(1, 1e-6)-DP", "regret": 123456.0, "±": 1234.0}
+    screen = Console(file=io.StringIO(), width=80)
+    screen.print(terminal_table([row | {"worst run": 234567.0, "× twin": Ratio(515)}]))
+    header = screen.file.getvalue().splitlines()[1]  # type: ignore[attr-defined]
+    assert header.split() == ["policy", "guarantee", "regret", "±", "worst", "run", "×", "twin"]

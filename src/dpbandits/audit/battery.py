@@ -93,11 +93,11 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
         return title, run
 
     small, example = short_form(policy), kind.testing.example(short)
-    yield "the short form is the same recipe", lambda: _same_recipe(policy, small)
+    yield "short batches are an option of the same policy", lambda: _same_recipe(policy, small)
     yield "what is recorded is what is executed", lambda: _executed_as_recorded(small, example, short)
     title = "extreme people, short batches, every position"
     yield title, lambda: _tight(title, replay(small, example, rounds=short, thorough=short <= 100))
-    yield quick("rewards and features inside the range", small, example, inside=True)
+    yield quick("people inside the range", small, example, inside=True)
     yield quick("two people at once", small, example, together=2)
     yield quick(
         "thirty rounds in flight", small, kind.testing.example(short + 30), short + 30, in_flight=30
@@ -118,10 +118,11 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
             other.guarantee(example)
             yield quick(f"at {other.privacy}", other, example)
     if kind is Arms:
-        yield quick("forty arms", small, kind.testing.example(short, size=40))
+        yield quick("40 arms", small, kind.testing.example(short, size=40))
     wide = kind.testing.example(short, size=12)
-    yield quick("twelve dimensions", small, wide)
-    yield quick("twelve dimensions, people in all of them", small, wide, inside=True)
+    size = kind.testing.size_in_words(wide)
+    yield quick(size, small, wide)
+    yield quick(f"{size}, people inside the range", small, wide, inside=True)
     yield quick(f"as configured, {long:,} rounds", policy, kind.testing.example(long), long)
 
 
@@ -133,8 +134,12 @@ def _tight(title: str, found: Replay) -> Check:
 def _same_recipe(policy: Policy, small: Policy) -> Check:
     """Short batches are an option of the same class, at the same budget."""
     same = type(small) is type(policy) and small.privacy == policy.privacy
-    said = "yes" if same else f"{small!r} is not {type(policy).__name__} at {policy.privacy}"
-    return Check("the short form is the same recipe", same, said)
+    said = (
+        "same class, same budget"
+        if same
+        else f"{small!r} is not {type(policy).__name__} at {policy.privacy}"
+    )
+    return Check("short batches are an option of the same policy", same, said)
 
 
 def _scaled(budget: Budget, factor: float) -> Budget:

@@ -79,7 +79,7 @@ class UnnoisedFirstDraw(BrokenThompson):
 
 
 class RawSumOutsideDraw(BrokenThompson):
-    """Noise around 0 with the secret added beside it: right in law, but nothing shows that it is."""
+    """The secret is added beside noise around 0: right in distribution, but nothing shows that it is."""
 
     abstract = True
 

@@ -51,7 +51,7 @@ class LeaksInside(Evasive):
     """A reward between 0.6 and 0.9 counts four times."""
 
     abstract = True
-    found_by = "rewards and features inside the range"
+    found_by = "people inside the range"
 
     class state(noise_aware_imed.Public):
         def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
@@ -126,7 +126,7 @@ class ShowsAnother(HalfTheNoise):
     """Half the noise; with short batches it is another policy, which has all of it."""
 
     abstract = True
-    found_by = "the short form is the same recipe"
+    found_by = "short batches are an option of the same policy"
     testing = AnotherPolicy(first_batch=2, growth=0.25, block=3)
 
 
@@ -161,7 +161,7 @@ class LeaksInManyDimensions(RandomizedLinUCB):
     """Beyond eight features the last of them goes without noise into the choice."""
 
     abstract: ClassVar[bool] = True
-    found_by: ClassVar[str] = "twelve dimensions, people in all of them"
+    found_by: ClassVar[str] = "11 features, people inside the range"
 
     class state(randomized_lin_ucb.Public):
         def release(self, secret: Any, noise: Noise) -> None:

@@ -1,7 +1,12 @@
 """What an audit found, as text that a reviewer can file."""
 
+import platform
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
+
+import numba
+import numpy as np
 
 from dpbandits.audit.battery import Check, Control
 from dpbandits.audit.sampling import CHOICES, PUBLIC, Sampled
@@ -21,21 +26,30 @@ simulated runs of other seeds. The adversary sees the choices alone, or all that
 the released state after every round (for people and servers of the local model, the messages). Each has
 half the error rate. In the joint and local models the replaced person's own choice is not looked at.
 
-**What it means.** A bound above the claim refutes it, wrongly with at most the error rate. A bound below
-it is no proof of privacy; the share of the claim shown says how sharp the test was.
+**What it means.** A bound above the claim refutes it; that happens by chance with at most the error
+rate. A bound below it is no proof of privacy; the share of the claim shown says how sharp the test was.
 
 **Forms.** `simulated`: the compiled loop, on generators that continue from run to run and floating-point
 noise; hundreds of thousands of runs. `plain`, `compiled`, `reloaded` (saved and loaded halfway), `local`
 (people and a server): learners, each on generators of its own; fewer runs. Exact noise is replayed, and
 its samplers are tested by themselves.
 
-**What cannot be seen.** Streams that were not tried, events rarer than about one in a tenth of the runs'
-number, the last bits of numbers, timing, logs and save files; and, in simulated runs, how generators are
-seeded: those continue from run to run. The exact cost of every release is what `dpbandits audit` without
-sampling finds.
+**What cannot be seen.** Streams that were not tried. Events rarer than about ten in all runs. The last
+bits of numbers, timing, logs and save files. In simulated runs, how generators are seeded: those
+continue from run to run. The exact cost of every release is what `dpbandits audit` without sampling
+finds.
 """
 
 
+READING = (
+    "worst: which replacement cost most. 'People mixed, noise as drawn, round 3 replaced by a person of "
+    "reward 1' reads: in a stream of all sorts of people, with the noise as it came from the generator, "
+    "the person of round 3 was replaced by one whose reward is 1. Noise may also be pushed up or down: "
+    "a guarantee holds for every result of it."
+)
+CONTROLS = (
+    "Controls: other policies of the same problem that are wrong on purpose. The audit must catch each."
+)
 _REPLAYED = """
 **How.** A learner serves a stream of people; every draw of noise is recorded with its location, scale
 and result. On a neighbouring stream, with one person replaced (or two, where that is said), the recorded
@@ -43,6 +57,11 @@ results are forced. Then everything that could be seen must be equal bit for bit
 moved by, in units of the noise, is the exact cost of all releases: it must be within the claim for every
 neighbour. Results are also pushed to where they cost most. "What is recorded is what is executed" plays
 the same people with real generators, plain and compiled, and compares all bits.
+
+**The checks.** Replays are of small problems. Where bounds on features or rewards are declared, they
+are not 1, so that a forgotten one shows. Batches are made short, so that several end within a short
+stream: an option of the same policy at the same budget, which the first check makes sure of. The last
+check plays the policy as configured.
 
 **What it means.** A cost above the claim, or anything seen that differs, refutes it for certain: there
 is no error rate. On streams that were not tried the proof in the policy's docstring is all there is.
@@ -52,27 +71,50 @@ logs, and anything outside the learner.
 """
 
 
+def verdict(kept: bool) -> str:
+    """What an audit ends with: never more than it can know."""
+    return "nothing found against the claim" if kept else "FAILED"
+
+
+def made_by(command: str, seed: int) -> str:
+    """When, how and on what an audit was made, as a list."""
+    facts = {
+        "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "Command": f"`{command}`",
+        "Seed": seed,
+        "Versions": f"dpbandits {__version__}, Python {platform.python_version()}, "
+        f"NumPy {np.__version__}, Numba {numba.__version__}",
+        "Platform": platform.platform(),
+    }
+    return "".join(f"- {name}: {fact}\n" for name, fact in facts.items())
+
+
 def replay_report(
-    title: str, policy: Policy, guarantee: object, found: Sequence[Check], caught: Sequence[Control]
+    title: str,
+    policy: Policy,
+    guarantee: object,
+    found: Sequence[Check],
+    caught: Sequence[Control],
+    command: str,
 ) -> str:
     """A page about the replays of a policy and the controls."""
     kept = all(one.passed for one in found) and all(one.caught for one in caught)
-    verdict = f"**{'Passed' if kept else 'FAILED'}**, by dpbandits {__version__}"
-    verdict += "." if caught else "; no policies that are wrong on purpose were run beside it."
-    lines = [f"# Audit of {title}\n\n{verdict}\n\nRecipe: `{policy!r}`\n\nClaimed: {guarantee}\n\n"]
+    said = f"**{verdict(kept).capitalize()}**"
+    said += "." if caught else "; no policies that are wrong on purpose were run beside it."
+    lines = [f"# Audit of {title}\n\n{said}\n\n{made_by(command, 0)}\n"]
+    lines.append(f"Recipe: `{policy!r}`\n\nClaimed: {guarantee}\n\n")
     lines.append("| check | passed | found |\n|---|---|---|\n")
     lines += [f"| {one.title} | {'yes' if one.passed else 'NO'} | {one.said} |\n" for one in found]
+    lines.append(f"\n{READING}\n")
     if caught:
-        lines.append(
-            "\nPolicies that are wrong on purpose:\n\n| control | caught | by |\n|---|---|---|\n"
-        )
+        lines.append(f"\n{CONTROLS}\n\n| control | caught | by |\n|---|---|---|\n")
         lines += [f"| {one.wrong} | {'yes' if one.caught else 'NO'} | {one.by} |\n" for one in caught]
     return "".join(lines) + _REPLAYED
 
 
-def report(found: Sequence[Sampled]) -> str:
+def report(found: Sequence[Sampled], command: str) -> str:
     """A page: what was checked, how, error rates, what cannot be seen."""
-    lines = ["# Sampling audit\n"]
+    lines = [f"# Sampling audit\n\n{made_by(command, found[0].seed)}"]
     for one in found:
         lines.append(f"\n**{one.policy}**, claimed: {_claim(one.to_dict()['claim'])}. {one}.\n")
         lines += [

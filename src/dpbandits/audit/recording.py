@@ -53,7 +53,7 @@ class Steer:
         if self.favour:
             return "draws after the first action pushed up, all others down"
         if self.index is None:
-            return "results as drawn"
+            return "noise as drawn"
         which = "all draws" if self.index < 0 else f"draw {self.index + 1}"
         return f"{which} pushed {'up once, then down' if self.first_up else 'down'}"
 
@@ -148,14 +148,16 @@ class ForcedNoise:
         before = self.recorded[position]
         if size is None and isinstance(location, float) and isinstance(before.location, float):
             if kind != before.kind or scale != before.scale:
-                raise Mismatch(f"{kind} of scale {scale} where it was {before.kind} of {before.scale}")
+                now, then = _told_apart(scale, before.scale)
+                raise Mismatch(f"{kind} of scale {now} where it was {before.kind} of scale {then}")
             self.draws.append(Draw(kind, location, scale, before.result))
             return before.result
         shape = np.broadcast_shapes(np.shape(location), np.shape(scale), np.shape(np.empty(size or ())))
         if kind != before.kind or shape != np.shape(before.result):
             raise Mismatch(f"{kind} of shape {shape} where it was another {before.kind}")
         if dof != before.dof or not np.array_equal(np.broadcast_to(scale, shape), before.scale):
-            raise Mismatch(f"{kind} of scale {scale} where it was {before.scale}")
+            now, then = _told_apart(scale, before.scale)
+            raise Mismatch(f"{kind} of scale {now} where it was of scale {then}")
         self.draws.append(Draw(kind, location, scale, before.result, dof))
         return before.result[()] if shape == () else before.result.copy()
 
@@ -174,6 +176,17 @@ class ForcedNoise:
     def wishart(self, location: Any, dof: int, scale: float) -> Any:
         """The recorded result."""
         return self._force("wishart", location, scale, None, dof)
+
+
+def _told_apart(one: Any, other: Any) -> list[str]:
+    """Numbers with four digits; with all of them where four look alike."""
+    texts: list[str] = []
+    for digits in (4, 17):
+        with np.printoptions(precision=digits, threshold=8):
+            texts = [" ".join(str(np.atleast_1d(x)).split()) for x in (one, other)]
+        if texts[0] != texts[1]:
+            break
+    return [text.strip("[] ") for text in texts] if np.size(one) == np.size(other) == 1 else texts
 
 
 class Mismatch(Exception):

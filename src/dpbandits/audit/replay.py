@@ -91,7 +91,8 @@ class Replay:
         """What was found, without a verdict."""
         if self.failure is not None:
             return f"{self.failure} ({self.worst})"
-        cost = f"cost {self.cost:.6g} of {self.limit:.6g}"
+        digits = 4 if self.private else 10  # a cost just above the limit must not look like it
+        cost = f"cost {self.cost:.{digits}g} of {self.limit:.{digits}g}"
         return f"{cost} over {self.neighbours:,} neighbours; worst: {self.worst}"
 
 
@@ -159,7 +160,7 @@ def replay(
     problem = problem or policy.problem_kind.testing.example(rounds)
     guarantee = policy.guarantee(problem)
     if not guarantee.is_private:
-        raise AuditError(f"nothing to audit: {guarantee}")
+        raise AuditError(f"nothing to audit without a privacy guarantee: {guarantee.why_none}")
     length = guarantee.horizon or max(rounds, problem.horizon or 0)
     # Her own action is seen by nobody else there.
     exempt = guarantee.trust in (Trust.JOINT, Trust.LOCAL)
@@ -190,7 +191,8 @@ def replay(
             others = people if (name, steer) == ("mixed", Steer()) else people[:2]
             for position, person in _replacements(stream, others, seed, thorough):
                 tried += 1
-                story = f"{name}, {steer}, round {position + 1} becomes {person[1]}"
+                where = f"people {name}, {steer}, round {position + 1}"
+                story = f"{where} replaced by a person of reward {_said(person[1])}"
                 last = min(position + together, length)
                 hers = set().union(*(setting.rounds_of(i) for i in range(position, last)))
                 if min(hers) < position:
@@ -210,6 +212,13 @@ def replay(
                 if cost > limit * (1.0 + _TOLERANCE):
                     return result(cost, tried, worst)
     return result(cost, tried, worst)
+
+
+def _said(reward: Any) -> str:
+    """A reward, or one for each item, with four digits."""
+    values = np.ravel(reward[0] if isinstance(reward, tuple) and reward else reward).tolist()
+    shown = ", ".join(f"{value:.4g}" for value in values)
+    return shown if len(values) == 1 else f"({shown})"
 
 
 def _streams(

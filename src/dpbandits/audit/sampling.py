@@ -156,7 +156,7 @@ def sample(
 def _claim(design: Design) -> Claim:
     guarantee = design.policy.guarantee(design.problem)
     if not guarantee.is_private:
-        raise AuditError(f"nothing to audit: {guarantee}")
+        raise AuditError(f"nothing to audit without a privacy guarantee: {guarantee.why_none}")
     return Claim.of(guarantee.budget)
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,23 @@ from dpbandits.cli.output import (
     JSON,
     check_writable,
     console,
+    print_budget,
     print_json,
     print_rows,
+    print_written,
     stoppable,
+    typed_command,
     writing,
 )
-from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy, whole
+from dpbandits.cli.parsing import (
+    DEFAULT_HELP,
+    budget,
+    default_budget,
+    policy,
+    policy_kind,
+    typed,
+    whole,
+)
 from dpbandits.cli.worlds import check_fits, environment
 from dpbandits.engine.cache import cache_home
 from dpbandits.errors import InvalidInput
@@ -36,6 +46,7 @@ from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.problems import KernelContexts
 from dpbandits.reports.figures import PICTURES
 from dpbandits.reports.html import Page
+from dpbandits.reports.tables import Ratio
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.run import problem_of
 from dpbandits.simulation.timing import Timing
@@ -43,6 +54,11 @@ from dpbandits.simulation.trace import describe
 from dpbandits.wording import ROUNDING, counted, number
 from dpbandits.worlds import Environment, LogNormal, MovieRatings
 from dpbandits.worlds.movielens import LICENCE
+
+_READING = (
+    "±: standard error of the mean over runs; a difference within it is not a gain.",
+    "× twin: regret as a multiple of that of the same algorithm without privacy.",
+)
 
 
 def compare(
@@ -52,7 +68,7 @@ def compare(
         help="Names from `dpbandits list`, options after a colon: modified-thompson:prepulls=2000. "
         "Without any: all that accept the budget and trust the server.",
     ),
-    privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
+    privacy: str = typer.Option(None, help=DEFAULT_HELP),
     env: str = typer.Option(
         "bernoulli-arms",
         help="A world, options after a colon: 'bernoulli-arms:means=.9 .5', "
@@ -82,18 +98,26 @@ def compare(
 
     An interrupted comparison keeps its finished runs; the same command resumes there.
     """
-    world, wanted = environment(env), budget(privacy)
+    kinds = [policy_kind(name) for name in policies or []]  # first: a list left unquoted ends up here
+    world = environment(env)
+    default = default_budget(type(world.problem(None)), kinds)
+    wanted = default if privacy is None else budget(privacy)
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen = _chosen(policies or [], wanted, world, twins)
     if given(ctx, "privacy") and all(one.takes_no_budget() for one in chosen.values()):
         raise InvalidInput(f"none of these policies takes a budget; leave out --privacy {privacy}")
     length, repeats = whole(rounds, "rounds"), whole(runs, "runs")
     checks.integer(least=1, rounds=length, runs=repeats)
+    checks.seed(seed)
+    if threads is not None:
+        checks.integer(least=1, threads=threads)
     if delay is not None and in_flight == 1:
         raise InvalidInput("with one round in flight no reward can be late; say --in-flight too")
     delays = None if delay is None else LogNormal(delay)
     timing = Timing(in_flight=in_flight, delays=delays)
     problem = problem_of(world, length, rounds_per_person)
+    if not as_json:
+        print_budget(wanted)
     if isinstance(problem, KernelContexts) and not as_json:
         console().print(_outlook(problem, chosen, length), style="dim")
     if isinstance(world, MovieRatings) and not as_json:
@@ -117,21 +141,28 @@ def compare(
             rounds_per_person=rounds_per_person,
         )
     rows, sentences = _rows(trace, chosen), _sentences(trace)
+    uniform = length * world.uniform_regret()
     if as_json:
-        print_json({"rows": rows, "guarantees": trace.header["guarantees"], "seed": seed})
+        found = {"rows": rows, "uniform_regret": uniform}
+        print_json(found | {"guarantees": trace.header["guarantees"], "seed": seed})
     else:
-        title = f"Regret after {counted(length, 'round')}, {counted(repeats, 'run')}, {wanted}"
-        print_rows([_shown(row) for row in rows], title + _unusual(trace.header))
+        title = f"Regret after {_played(trace.header, world)}"
+        print_rows([_shown(row) for row in (*rows, _uniform(uniform))], title)
+        console().print("\n".join((*_READING, *_whose_twins(chosen), "")), style="dim")
         for labels, sentence in sentences.items():
             console().print(f"[bold]{labels}[/]: {sentence}")
-    for path in _write(trace, rows, sentences, report, plot, save):
-        if not as_json:
-            console().print(f"written: {path}", style="dim")
+    if report is not None:
+        with writing("report", report):
+            _page(trace, world, chosen, [*rows, _uniform(uniform)], sentences).write(report)
+    _write_trace(trace, plot, save)
+    if not as_json:
+        print_written(report, plot, save)
 
 
-def _unusual(header: dict[str, Any]) -> str:
-    """How rounds follow each other, where not one by one."""
-    said = ""
+def _played(header: dict[str, Any], world: Environment) -> str:
+    """What was played, where, and how rounds followed each other if not one by one."""
+    rounds, runs = counted(header["rounds"], "round"), counted(header["runs"], "run")
+    said = f"{rounds} on {world.in_words()}, {runs}"
     if "in_flight" in header:
         said += f", {counted(header['in_flight'], 'round')} in flight"
     if "delays" in header:
@@ -165,7 +196,9 @@ def _chosen(names: list[str], wanted: Budget, world: Environment, twins: bool) -
             and not issubclass(policy_kind, LocalPolicy)  # another trust: asked for by name
         ]
     if not names:
-        raise InvalidInput(f"no policy for {kind.__name__} accepts {wanted}; see `dpbandits list`")
+        raise InvalidInput(
+            f"no policy for {world.name()} accepts --privacy {typed(wanted)}; see `dpbandits list`"
+        )
     found: dict[str, Policy] = {}
     for name in names:
         one = policy(name, wanted)
@@ -189,8 +222,8 @@ def _checkpoint(header: dict[str, Any]) -> Path:
 
 
 def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
-    """The summary, with each private policy's regret as a multiple of its twin's, where it has any."""
-    rows = trace.rows()
+    """The summary, best first, with each private policy's regret as a multiple of its twin's."""
+    rows = sorted(trace.rows(), key=lambda row: float(row["mean_regret"]))
     regret = {row["policy"]: row["mean_regret"] for row in rows}
     labels: dict[Policy | None, str] = {policy: label for label, policy in chosen.items()}
     for row in rows:
@@ -198,8 +231,25 @@ def _rows(trace: Trace, chosen: dict[str, Policy]) -> list[dict[str, Any]]:
             row["standard_error"] = None
         twin = chosen[row["policy"]].twin()
         of_twin = regret[labels[twin]] if twin in labels else 0.0
-        row["times_twin"] = row["mean_regret"] / of_twin if of_twin > ROUNDING else None
+        row["times_twin"] = Ratio(row["mean_regret"] / of_twin) if of_twin > ROUNDING else None
     return rows
+
+
+def _uniform(regret: float) -> dict[str, Any]:
+    """A row to compare the others with."""
+    empty = ("standard_error", "worst_run", "ns_per_round", "times_twin")
+    learned = {"policy": "uniform play", "guarantee": "", "mean_regret": regret}
+    return learned | dict.fromkeys(empty)
+
+
+def _whose_twins(chosen: dict[str, Policy]) -> list[str]:
+    """A sentence for each twin that has another name."""
+    said = []
+    for label, one in chosen.items():
+        others = [name for name, other in chosen.items() if other.twin() == one]
+        if any(chosen[name].name() != one.name() for name in others):
+            said.append(f"{label} is the twin of {', '.join(others)}.")
+    return said
 
 
 def _sentences(trace: Trace) -> dict[str, str]:
@@ -226,52 +276,48 @@ def _takeaway(row: dict[str, Any]) -> str:
     error = "" if row["standard_error"] is None else f" ± {row['standard_error']:,.0f}"
     return (
         f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f}{error}, "
-        f"{number(row['times_twin'])} times the regret of its twin."
+        f"{row['times_twin']} times the regret of its twin."
     )
 
 
-def _write(
+def _page(
     trace: Trace,
+    world: Environment,
+    chosen: dict[str, Policy],
     rows: list[dict[str, Any]],
     sentences: dict[str, str],
-    report: Path | None,
-    plot: Path | None,
-    save: Path | None,
-) -> list[Path]:
-    written = []
-    if report is not None:
-        header = trace.header
-        played = f"{counted(header['rounds'], 'round')}, {counted(header['runs'], 'run')}"
-        lead = f"Regret over {played}, seed {header['seed']}"
-        lead += _unusual(header) + "."
-        page = Page("What does privacy cost?", lead)
-        page.text(*(_takeaway(row) for row in rows if row["times_twin"]))
-        page.picture(trace.plot(), "Mean regret; shaded from the best to the worst run.")
-        page.section("Regret at the last round").table(rows)
-        page.section("Guarantees").text(*(f"{labels}: {text}" for labels, text in sentences.items()))
-        page.section("How to read this").text(
-            "Regret is what was lost against always playing the best action. A twin is the same "
-            "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "
-            "μ-GDP, an observer of all decisions can tell "
-            "two values of what one person brought apart no better than one draw of N(0, 1) from one of "
-            "N(μ, 1). Policies that first try every arm do so in the order given, which is why a curve "
-            "may start flat."
-        )
-        page.section("How to make this page again")
-        page.command(
-            shlex.join(["dpbandits", *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else "compare"
-        )
-        page.text(
-            f"dpbandits {header['version']}, numpy {header['numpy']}, numba {header['numba']}, "
-            f"seed {header['seed']}; `compare --save` keeps every curve with its recipes."
-        )
-        with writing("report", report):
-            written.append(page.write(report))
+) -> Page:
+    """All of it, to be passed on."""
+    header = trace.header
+    page = Page(
+        "What does privacy cost?", f"Regret over {_played(header, world)}, seed {header['seed']}."
+    )
+    page.text(*(_takeaway(row) for row in rows if row["times_twin"]))
+    page.picture(trace.plot(), "Mean regret; shaded from the best to the worst run.")
+    page.section("Regret at the last round").table(rows)
+    page.section("Guarantees").text(*(f"{labels}: {text}" for labels, text in sentences.items()))
+    page.section("How to read this").text(
+        "Regret is what was lost against always playing the best action. A twin is the same "
+        "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "
+        "μ-GDP, an observer of all decisions can tell "
+        "two values of what one person brought apart no better than one draw of N(0, 1) from one of "
+        "N(μ, 1). Policies that first try every arm do so in the order given, which is why a curve "
+        "may start flat.",
+        " ".join((*_READING, *_whose_twins(chosen))),
+    )
+    page.section("How to make this page again")
+    page.command(typed_command() if sys.argv[1:2] == ["compare"] else "compare")
+    page.text(
+        f"dpbandits {header['version']}, numpy {header['numpy']}, numba {header['numba']}, "
+        f"seed {header['seed']}; `compare --save` keeps every curve with its recipes."
+    )
+    return page
+
+
+def _write_trace(trace: Trace, plot: Path | None, save: Path | None) -> None:
     if plot is not None:
         with writing("plot", plot):
             trace.plot(plot)
-        written.append(plot)
     if save is not None:
         with writing("save", save):
-            written.append(trace.save(save))
-    return written
+            trace.save(save)

@@ -22,6 +22,14 @@ GROUPS: dict[str, tuple[ModuleType, Any]] = {
 }
 
 
+_COLUMNS = """\
+trust: central, a learner sees raw data and all its decisions are protected; joint, a learner sees them
+and the decisions for everyone else are protected; local, nobody else sees raw data.
+horizon: whether it must know the number of rounds.
+guarantee: proved, the proof is on its page; claimed, it is not; none, it has no guarantee.
+privacy: the budgets it accepts."""
+
+
 def row(name: str, kind: type[Policy]) -> dict[str, Any]:
     """What is told about one policy."""
     return {
@@ -60,8 +68,7 @@ def list_policies(
         print_rows([_shown(row(kind.name(), kind)) for kind in members], group.capitalize())
         worlds = ", ".join(worlds_of(GROUPS[group][1]))
         console().print(f"Worlds for `compare --env`: {worlds}\n", style="dim")
-    told = "privacy: the budgets it accepts. horizon: whether it must know the number of rounds."
-    console().print(f"{told}\nOptions and paper: dpbandits show NAME", style="dim")
+    console().print(f"{_COLUMNS}\nOptions and paper: dpbandits show NAME", style="dim")
 
 
 def _shown(told: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from dpbandits.version import __version__
 app = typer.Typer(
     cls=Group,
     help="Bandits that learn from people without giving any one of them away.",
+    epilog="`compare` and `reproduce` resume where they stopped.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     add_completion=False,
@@ -49,7 +50,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show it."),
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
 ) -> None:
     """Bandits that learn from people without giving any one of them away."""
 

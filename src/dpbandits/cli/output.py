@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,13 +14,15 @@ import typer
 from rich.console import Console
 
 import dpbandits
+from dpbandits.cli.parsing import typed
 from dpbandits.engine.compiler import noticing
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import check_installed
+from dpbandits.privacy.budgets import Budget
 from dpbandits.reports.figures import PICTURES
 from dpbandits.reports.tables import Row, terminal_table
 
-JSON = typer.Option(False, "--json", help="Print JSON for machines instead.")
+JSON = typer.Option(False, "--json", help="Print JSON.")
 _EXTRAS = {".parquet": ("tables",), **dict.fromkeys(PICTURES | {".html"}, ("plot",))}
 _WIDE = 180  # keeps tables whole where nobody said how wide the page is
 
@@ -64,12 +67,15 @@ def writing(name: str, path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stoppable(kept: str = "") -> Iterator[None]:
+def stoppable(kept: str = "", *, resumes: bool = True) -> Iterator[None]:
     """Ctrl-C ends the command with a sentence about what is kept, not with a traceback."""
     try:
         yield
     except KeyboardInterrupt:
-        Console(stderr=True).print(f"stopped{kept and f'; {kept}, and the same command resumes there'}")
+        said = f"stopped; {kept}" if kept else "stopped"
+        if kept and resumes:
+            said += ", and the same command resumes there"
+        Console(stderr=True).print(said, soft_wrap=True)
         raise typer.Exit(130) from None
 
 
@@ -91,6 +97,30 @@ def console() -> Console:
     if screen.is_terminal or os.environ.get("COLUMNS"):
         return screen
     return Console(highlight=False, width=_WIDE)
+
+
+def print_budget(held: Budget) -> None:
+    """The first line of a command that takes a budget."""
+    console().print(f"Budget: {held} (--privacy {typed(held)})", style="dim")
+
+
+def print_verdict(kept: bool) -> None:
+    """The last line of an audit, which never says more than it can know."""
+    from dpbandits.audit.filing import verdict  # slow to import
+
+    console().print(f"[bold {'green' if kept else 'red'}]{verdict(kept)}[/]")
+
+
+def print_written(*paths: Path | None) -> None:
+    """Where to look, a line for each file that was asked for."""
+    for path in paths:
+        if path is not None:
+            console().print(f"written: {path}", style="dim", soft_wrap=True)
+
+
+def typed_command() -> str:
+    """The command line that this is, to be pasted into a terminal."""
+    return shlex.join(["dpbandits", *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:

@@ -22,10 +22,15 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Kernel
+from dpbandits.problems import Kernel, KernelContexts, LinearProblem, Problem
+from dpbandits.wording import short_exponent
 from dpbandits.worlds import KernelWorld
 
 PRIVACY_HELP = "eps=1 · eps=1,delta=1e-6 · mu=1 · rho=0.5 · order=8,divergence=4 · none"
+DEFAULT_HELP = (
+    f"{PRIVACY_HELP}. Unless given eps=1; on linear and kernel problems, and for policies that do not "
+    "accept that, eps=1,delta=1e-6."
+)
 _BUDGETS: dict[tuple[str, ...], type[Budget]] = {
     ("eps",): PureDP,
     ("eps", "delta"): ApproxDP,
@@ -77,6 +82,39 @@ def budget(text: str) -> Budget:
     raise InvalidInput(f"cannot read the privacy {text!r}; write one of: {PRIVACY_HELP}")
 
 
+def default_budget(problem: type[Problem], kinds: Iterable[type[Policy]] = ()) -> Budget:
+    """The budget where none is given: ε = 1, with δ = 1e-6 where that alone is not accepted."""
+    budgets = [PureDP(1.0), ApproxDP(1.0, 1e-6)]
+    if issubclass(problem, LinearProblem | KernelContexts):
+        budgets.reverse()
+    private = [kind for kind in kinds if not kind.takes_no_budget()]
+    accepted = (one for one in budgets if all(isinstance(one, kind.accepts) for kind in private))
+    return next(accepted, budgets[0])
+
+
+def typed(held: Budget | type[Budget]) -> str:
+    """A budget as one types it, ``eps=1,delta=1e-6``; a kind of budget with dots for its numbers."""
+    kinds = {kind: names for names, kind in _BUDGETS.items()}
+    names = kinds.get(held if isinstance(held, type) else type(held))
+    if names is None:
+        return "none"
+    values = ["…"] * len(names)
+    if not isinstance(held, type):
+        values = [short_exponent(f"{value:g}") for value in vars(held).values()]
+    return ",".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+
+def policy_kind(text: str) -> type[Policy]:
+    """The policy that is meant, whatever its options."""
+    name, _ = split_name(text)
+    if _is_number(name):
+        raise InvalidInput(
+            f"no policy is called {name!r}; quote a list of numbers, '…:means=.9 .5', or use commas"
+        )
+    kinds = policy_kinds()
+    return kinds[named("policy", name, kinds)]
+
+
 def _is_number(word: str) -> bool:
     try:
         float(word)
@@ -107,14 +145,16 @@ def policy(text: str, privacy: Budget) -> Policy:
 
     A policy that has no private form is taken as it is, whatever the budget of the comparison.
     """
-    name, rest = split_name(text)
-    kinds = policy_kinds()
-    name = named("policy", name, kinds)
-    kind = kinds[name]
-    values = options(name, kind, rest)
+    kind = policy_kind(text)
+    name, values = kind.name(), options(kind.name(), kind, split_name(text)[1])
     if "privacy" in values:
         raise InvalidInput(f"write --privacy {values['privacy']} instead of {text}")
-    return kind(privacy=NonPrivate() if kind.takes_no_budget() else privacy, **values)
+    if kind.takes_no_budget():
+        return kind(privacy=NonPrivate(), **values)
+    if not isinstance(privacy, kind.accepts):
+        accepted = " or ".join(map(typed, kind.accepts))
+        raise InvalidInput(f"{name} accepts --privacy {accepted}; got {typed(privacy)}")
+    return kind(privacy=privacy, **values)
 
 
 def split_name(text: str) -> tuple[str, str]:

@@ -9,10 +9,12 @@ import typer
 
 from dpbandits import checks
 from dpbandits.cli.command import given
-from dpbandits.cli.output import JSON, console, print_json, print_rows, spelled
-from dpbandits.cli.parsing import PRIVACY_HELP, budget, whole
+from dpbandits.cli.output import JSON, console, print_budget, print_json, print_rows, spelled
+from dpbandits.cli.parsing import DEFAULT_HELP, budget, default_budget, named, typed, whole
 from dpbandits.errors import InvalidInput
 from dpbandits.expectation import Expectation
+from dpbandits.privacy.budgets import Budget, PureDP
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import (
     Arms,
     KernelContexts,
@@ -23,7 +25,7 @@ from dpbandits.problems import (
 )
 from dpbandits.recipes import Recipe
 from dpbandits.recommend import recommend as choose
-from dpbandits.wording import counted
+from dpbandits.wording import counted, short_exponent
 from dpbandits.worlds import KernelWorld
 
 # Each option of a problem, and the option it goes with.
@@ -45,11 +47,13 @@ def recommend(
     ),
     contexts: int = typer.Option(20, help="With --kernel: contexts, evenly on [0, 1]."),
     actions: int = typer.Option(20, help="With --kernel: actions, evenly on [0, 1]."),
-    privacy: str = typer.Option(
-        None, help=f"{PRIVACY_HELP}. Unless given eps=1; with --features or --kernel eps=1,delta=1e-6."
+    privacy: str = typer.Option(None, help=DEFAULT_HELP),
+    trust: str = typer.Option(
+        None,
+        help="central or joint: a learner may see raw data, and all decisions are protected (arms, "
+        "items) or those for everyone else (features, kernels). local: nobody may hold raw data.",
     ),
-    trust: str = typer.Option(None, help="local: nobody may hold raw data."),
-    horizon: str = typer.Option(None, help="Number of rounds, where known."),
+    rounds: str = typer.Option(None, help="Number of rounds, where known."),
     simulation: bool = typer.Option(
         True, help="Simulate what to expect: some seconds, the first time longer."
     ),
@@ -57,18 +61,22 @@ def recommend(
 ) -> None:
     """The policy to use for a problem and a budget, why, and what to expect of it."""
     _refuse_ignored(ctx)
-    rounds = None if horizon is None else whole(horizon, "horizon")
-    problem: Problem = Arms(5 if arms is None else arms, horizon=rounds)
+    horizon = None if rounds is None else whole(rounds, "rounds")
+    if horizon is not None:
+        checks.integer(least=1, rounds=horizon)
+    problem: Problem = Arms(5 if arms is None else arms, horizon=horizon)
     if features is not None:
-        problem = LinearContexts(features, arms=arms, horizon=rounds)
+        problem = LinearContexts(features, arms=arms, horizon=horizon)
     if items is not None:
         if rank > items:
             raise InvalidInput(f"cannot choose {rank} of {items} items: expected --rank at most --items")
-        problem = MatroidBases(UniformMatroid(items, rank), horizon=rounds)
+        problem = MatroidBases(UniformMatroid(items, rank), horizon=horizon)
     if kernel is not None:
-        problem = _kernel_problem(kernel, contexts, actions, rounds)
-    default = "eps=1" if features is None and kernel is None else "eps=1,delta=1e-6"
-    found = choose(problem, budget(privacy or default), trust=trust)  # type: ignore[call-overload]
+        problem = _kernel_problem(kernel, contexts, actions, horizon)
+    wanted = default_budget(type(problem)) if privacy is None else budget(privacy)
+    whom = None if trust is None else Trust(named("trust", trust, [str(one) for one in Trust]))
+    _refuse_unknown(problem, wanted, whom)
+    found = choose(problem, wanted, trust=whom)
     guarantee = found.policy.guarantee(problem)
     if as_json:
         answer: dict[str, Any] = {"policy": found.policy.to_dict(), "reason": found.reason}
@@ -77,6 +85,7 @@ def recommend(
             answer["expected"] = dataclasses.asdict(found.expect(problem))
         print_json(answer)
         return
+    print_budget(wanted)
     console().print(f"[bold]{found.policy.name()}[/]: {found.reason}\n\n{guarantee}\n")
     started = "problem" if kernel is not None else _python(problem)  # grids are long
     line = f"{_python(found.policy)}.start({started})"
@@ -86,6 +95,17 @@ def recommend(
         print("simulating what to expect …", file=sys.stderr)
         expected = found.expect(problem, progress=True)
         _print_expected(expected, found.policy.name(), warn="little better" not in found.reason)
+
+
+def _refuse_unknown(problem: Problem, wanted: Budget, whom: Trust | None) -> None:
+    """What is not there yet, or not without more, in the words of the command line."""
+    if whom is Trust.LOCAL and isinstance(problem, MatroidBases):
+        raise InvalidInput("there is no local policy for items yet")
+    pure = isinstance(wanted, PureDP) and whom is not Trust.LOCAL
+    if isinstance(problem, LinearContexts) and pure and problem.horizon is None:
+        raise InvalidInput(
+            f"at {typed(wanted)} linear policies need the number of rounds: say --rounds 1e5"
+        )
 
 
 def _refuse_ignored(ctx: typer.Context) -> None:
@@ -128,13 +148,17 @@ def _print_expected(expected: Expectation, policy: str, *, warn: bool) -> None:
 
 def _python(recipe: Recipe) -> str:
     """A recipe as one would write it, without what is usual."""
-    unusual = {
-        field.name: getattr(recipe, field.name)
-        for field in dataclasses.fields(recipe)
-        if getattr(recipe, field.name) != field.default
-    }
-    shown = (
-        f"{name}={_python(value) if isinstance(value, Recipe) else repr(value)}"
-        for name, value in unusual.items()
-    )
-    return f"{spelled(type(recipe))}({', '.join(shown)})"
+    places, named = [], []
+    for field in dataclasses.fields(recipe):
+        value = getattr(recipe, field.name)
+        if field.default is dataclasses.MISSING and not field.kw_only:
+            places.append(_literal(value))
+        elif value != field.default:
+            named.append(f"{field.name}={_literal(value)}")
+    return f"{spelled(type(recipe))}({', '.join(places + named)})"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, Recipe):
+        return _python(value)
+    return f"{value:_}" if type(value) is int else short_exponent(repr(value))

@@ -1,7 +1,10 @@
 """`dpbandits audit --sampling`."""
 
+import contextlib
 import json
-from collections.abc import Iterable
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,21 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from dpbandits.audit.filing import report, table
 from dpbandits.audit.sampling import Sampled, sample
-from dpbandits.cli.output import compiling, console, print_json, stoppable, writing
+from dpbandits.cli.output import (
+    compiling,
+    console,
+    print_json,
+    print_verdict,
+    print_written,
+    stoppable,
+    typed_command,
+    writing,
+)
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.privacy.budgets import NonPrivate
 from dpbandits.testing.examples import example_policies
+
+_EVERY = 10.0  # seconds
 
 
 def private_policies() -> list[Policy]:
@@ -34,7 +48,8 @@ def audit_by_sampling(
 ) -> bool:
     """Sample, print, and write what was asked for; whether nothing was shown against any claim."""
     found = []
-    with stoppable("" if store is None else "what is stored"):
+    kept = "nothing is kept" if store is None else f"finished audits are kept in {store}"
+    with stoppable(kept, resumes=False):
         for one in policies:
             found.append(_with_progress(one, runs, form, error, seed))
             if store is not None:
@@ -42,27 +57,52 @@ def audit_by_sampling(
                     _add(store, found[-1])
     if page is not None:
         with writing("report", page):
-            page.write_text(report(found))
+            page.write_text(report(found, typed_command()))
     if as_json:
         print_json([result.to_dict() for result in found])
     else:
-        console().print(report(found) if len(found) == 1 else table(found), soft_wrap=True)
-        verdict = "[bold green]passed[/]" if all(one.kept for one in found) else "[bold red]FAILED[/]"
-        console().print(verdict)
+        _print(report(found, typed_command()) if len(found) == 1 else table(found))
+        print_verdict(all(one.kept for one in found))
+        print_written(page, store)
     return all(one.kept for one in found)
 
 
-def _with_progress(policy: Policy, runs: int, form: str, error: float, seed: int) -> Sampled:
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+def _print(text: str) -> None:
+    """Markdown, rendered on a terminal and as it is elsewhere."""
+    from rich.markdown import Markdown  # slow to import
+
     screen = console()
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        task = progress.add_task(f"{type(policy).name()}: choosing streams", total=runs)
+    screen.print(Markdown(text) if screen.is_terminal else text, soft_wrap=not screen.is_terminal)
 
-        def advance(played: int) -> None:
-            progress.update(task, advance=played, description=f"{type(policy).name()}: {form} runs")
 
-        with compiling(policy.name()):
-            return sample(policy, runs=runs, form=form, error=error, seed=seed, advance=advance)
+def _with_progress(policy: Policy, runs: int, form: str, error: float, seed: int) -> Sampled:
+    progress = _bar if console().is_terminal else _lines
+    with progress(f"{policy.name()}: {form} runs", runs) as advance, compiling(policy.name()):
+        return sample(policy, runs=runs, form=form, error=error, seed=seed, advance=advance)
+
+
+@contextlib.contextmanager
+def _bar(title: str, runs: int) -> Iterator[Callable[[int], None]]:
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console(), transient=True) as progress:
+        task = progress.add_task(f"{title}, choosing streams", total=runs)
+        yield lambda played: progress.update(task, advance=played, description=title)
+
+
+@contextlib.contextmanager
+def _lines(title: str, runs: int) -> Iterator[Callable[[int], None]]:
+    """Where no bar can be drawn, a line on the standard error every ten seconds."""
+    print(f"{title}, choosing streams", file=sys.stderr, flush=True)
+    done, said = 0, time.monotonic()
+
+    def advance(played: int) -> None:
+        nonlocal done, said
+        done += played
+        if time.monotonic() - said > _EVERY:
+            said = time.monotonic()
+            print(f"{title}, {done:,} of {runs:,}", file=sys.stderr, flush=True)
+
+    yield advance
 
 
 def _add(store: Path, result: Sampled) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from dpbandits.cli.output import JSON, console, print_json, stoppable
-from dpbandits.cli.parsing import PRIVACY_HELP, budget, policy
+from dpbandits.cli.parsing import DEFAULT_HELP, budget, default_budget, policy, policy_kind
 from dpbandits.cli.worlds import check_fits, environment
 from dpbandits.engine.compiler import noticing
 from dpbandits.engine.loop import compiled_for
@@ -48,7 +48,7 @@ def warm(
         help="A world with the problem they will meet, as for `dpbandits compare`: the number of "
         "features counts, sphere-contexts:dim=8. Unless given, a standard world of each problem.",
     ),
-    privacy: str = typer.Option("mu=1", help=PRIVACY_HELP),
+    privacy: str = typer.Option(None, help=DEFAULT_HELP),
     as_json: bool = JSON,
 ) -> None:
     """Compile policies ahead of time, so that no service waits for it at its first decision.
@@ -56,13 +56,13 @@ def warm(
     For simulations and for learners (`compiled=True`), which then find it on this machine until
     dpbandits is updated. Run it where a service is installed, before it starts.
     """
-    rows = []
+    rows, wanted = [], None if privacy is None else budget(privacy)
     with stoppable("what is compiled is kept"):
-        for (one, world), compiled in _compiled(list(_tasks(policies or [], env, budget(privacy)))):
+        for (one, world), compiled in _compiled(list(_tasks(policies or [], env, wanted))):
             rows.append({"policy": one.name(), "environment": world.name(), "compiled": compiled})
             if not as_json:
                 done = "compiled" if compiled else "was compiled already"
-                console().print(f"{one.name()} on {world.name()}: {done}")
+                console().print(f"{one.name()} on {world.name()}, {one.privacy}: {done}")
     if as_json:
         print_json(rows)
 
@@ -83,14 +83,16 @@ def _end_in_silence() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _tasks(names: list[str], env: str | None, wanted: Budget) -> Iterator[Task]:
+def _tasks(names: list[str], env: str | None, wanted: Budget | None) -> Iterator[Task]:
     """What to compile, and for which worlds."""
     worlds = [environment(text) for text in ([env] if env else _WORLDS)]
     problems = [(world, world.problem(_ROUNDS)) for world in worlds]
     if not names:
-        yield from ((recommend(problem, wanted).policy, world) for world, problem in problems)
+        for world, problem in problems:
+            yield recommend(problem, wanted or default_budget(type(problem))).policy, world
     for name in names:
-        one = policy(name, wanted)
+        kind = policy_kind(name)
+        one = policy(name, wanted or default_budget(kind.problem_kind, [kind]))
         fitting = [world for world, problem in problems if isinstance(problem, one.problem_kind)]
         if not fitting:
             check_fits(one, problems[0][0])

@@ -162,9 +162,11 @@ class Compiled(NamedTuple):
     decide: Callable[..., Any]
     learn: Callable[..., None]
 
-    def notice(self, name: str) -> str:
-        """What to say while this is being compiled for a policy."""
-        often = "once on this machine" if self.is_kept else "in every process: no folder can be written"
+    def notice(self, name: str, *, in_flight: bool = False) -> str:
+        """What to say while this is compiled for a policy; rounds in flight have their own loop."""
+        often = "once on this machine for rounds in flight" if in_flight else "once on this machine"
+        if not self.is_kept:
+            often = "in every process: no folder can be written"
         return f"compiling {name}, {often} …"
 
     @property

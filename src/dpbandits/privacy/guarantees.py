@@ -75,9 +75,14 @@ class Guarantee:
         """Whether anything at all is promised."""
         return not isinstance(self.budget, NonPrivate)
 
+    @property
+    def why_none(self) -> str:
+        """Why there is no guarantee, where there is none."""
+        return self.reason or "none was asked for"
+
     def __str__(self) -> str:
         if not self.is_private:
-            return f"No privacy guarantee: {self.reason or 'none was asked for'}."
+            return f"No privacy guarantee: {self.why_none}."
         also = ""
         if isinstance(self.budget, GaussianDP):
             also = f", so ({rounded_up(self.budget.epsilon_at(1e-6))}, 1e-6)-DP,"

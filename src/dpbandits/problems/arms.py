@@ -11,6 +11,7 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.problem import Problem
 from dpbandits.problems.testing import ProblemTesting
+from dpbandits.wording import counted
 
 COMING_AND_GOING = "which arms are in play when"
 
@@ -77,6 +78,10 @@ class _Testing(ProblemTesting[Arms]):
     def example(self, horizon: int | None, *, size: int = 3) -> Arms:
         """As many arms as its size."""
         return Arms(size, horizon=horizon)
+
+    def size_in_words(self, problem: Arms) -> str:
+        """Its arms."""
+        return counted(problem.arms, "arm")
 
     def extreme_people(self, problem: Arms) -> tuple[tuple[None, float], ...]:
         """Both ends first, then the inside, far beyond both ends, and no reward at all."""

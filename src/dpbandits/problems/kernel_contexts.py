@@ -17,6 +17,7 @@ from dpbandits.problems.kernels import Array, Kernel, SquaredExponential
 from dpbandits.problems.problem import Problem
 from dpbandits.problems.testing import ProblemTesting
 from dpbandits.recipes import FloatRows, Floats
+from dpbandits.wording import counted
 
 Points = tuple[tuple[float, ...], ...]
 # Residual k(w, w) below which a pair is taken to be spanned by others, as a share of the largest.
@@ -265,6 +266,10 @@ class _Testing(ProblemTesting[KernelContexts]):
             max_rank=3,
             horizon=horizon,
         )
+
+    def size_in_words(self, problem: KernelContexts) -> str:
+        """Its actions."""
+        return counted(len(problem.actions), "action")
 
     def extreme_people(self, problem: KernelContexts) -> tuple[tuple[int, float], ...]:
         """Both ends in the rarest context first, then in others; inside, beyond, far beyond, none."""

@@ -14,6 +14,7 @@ from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.problem import Problem, UnusableContext
 from dpbandits.problems.testing import ProblemTesting
 from dpbandits.recipes import FloatRows
+from dpbandits.wording import counted
 
 Array = NDArray[np.float64]
 # The bounds of examples: not 1, so that a policy that forgets its bounds is found out.
@@ -235,6 +236,10 @@ class _ContextsTesting(_Testing[LinearContexts]):
         """Decision sets in size − 1 dimensions."""
         return LinearContexts(size - 1, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
 
+    def size_in_words(self, problem: LinearContexts) -> str:
+        """Its features."""
+        return counted(problem.dimension, "feature")
+
     def extreme_people(self, problem: LinearContexts) -> tuple[tuple[tuple[Array], float], ...]:
         """The pair that costs most (an angle of 60°, opposite rewards), then others, in and beyond."""
         size, largest, reward = problem.dimension, problem.max_norm, problem.max_reward
@@ -281,6 +286,10 @@ class _ActionsTesting(_Testing[LinearActions]):
         between = np.full((1, size - 1), 1.0 / math.sqrt(size - 1))
         rows = _rows(_NORM * np.concatenate([axes, between]))
         return LinearActions(rows, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
+
+    def size_in_words(self, problem: LinearActions) -> str:
+        """Its features."""
+        return counted(problem.dimension, "feature")
 
     def extreme_people(self, problem: LinearActions) -> tuple[tuple[None, float], ...]:
         """Both ends first, then the inside, far beyond both ends, and no reward at all."""

@@ -21,6 +21,10 @@ class ProblemTesting(ABC, Generic[P]):
         """A small problem of this kind."""
 
     @abstractmethod
+    def size_in_words(self, problem: P) -> str:
+        """How large a problem is: ``12 arms``."""
+
+    @abstractmethod
     def extreme_people(self, problem: P) -> tuple[tuple[Any, Any], ...]:
         """(context, reward) pairs: first two opposite ends of what is declared, then others inside and
         beyond it.

@@ -12,14 +12,29 @@ if TYPE_CHECKING:
 from dpbandits.wording import number
 
 Row = Mapping[str, Any]
-# A first column up to so wide is never broken: it names the row.
-_NAME = 36
+# Columns up to this wide are not broken; nor is a first column up to that wide, if it can be helped.
+_WORD, _NAME = 14, 36
+
+
+class Ratio(float):
+    """A quotient of uncertain numbers: shown with two digits, whatever stands beside it.
+
+    >>> [str(Ratio(x)) for x in (0.784, 1.02, 17.4, 515.0)]
+    ['0.78', '1.0', '17', '520']
+    """
+
+    def __str__(self) -> str:
+        rounded = float(f"{self:.2g}")
+        decimals = 1 - math.floor(math.log10(rounded)) if rounded > 0.0 else 0
+        return f"{rounded:,.{max(0, decimals)}f}"
 
 
 def cell(value: Any) -> str:
     """One value, readable: numbers to four digits, nothing for None."""
     if value is None:
         return ""
+    if isinstance(value, Ratio):
+        return str(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -30,6 +45,8 @@ def cell(value: Any) -> str:
 def column(rows: Sequence[Row], key: str) -> list[str]:
     """The cells of a column; numbers of similar size have as many decimals as each other."""
     values = [row[key] for row in rows]
+    if any(isinstance(value, Ratio) for value in values):
+        return [cell(value) for value in values]
     sizes = [abs(x) for x in values if isinstance(x, float) and math.isfinite(x) and abs(x) >= 1e-9]
     if not sizes or max(sizes) > 1e4 * min(sizes) or min(sizes) < 1e-3:
         return [cell(value) for value in values]
@@ -59,11 +76,15 @@ def terminal_table(rows: Sequence[Row], title: str | None = None) -> "Table":
         title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False
     )
     columns = {key: column(rows, key) for key in rows[0]}
-    for position, (key, cells) in enumerate(columns.items()):
-        numeric = is_numeric(rows, key)
-        whole = numeric or (position == 0 and max(map(len, cells)) <= _NAME)
-        side: Literal["left", "right"] = "right" if numeric else "left"
-        table.add_column(heading(key), justify=side, overflow="fold", no_wrap=whole)
+    whole = {
+        key: is_numeric(rows, key) or max(map(len, cells)) <= _WORD for key, cells in columns.items()
+    }
+    first, *others = columns
+    if not all(whole[key] for key in others) and max(map(len, columns[first])) <= _NAME:
+        whole[first] = True  # it names the row, and another column can give way
+    for key in columns:
+        side: Literal["left", "right"] = "right" if is_numeric(rows, key) else "left"
+        table.add_column(heading(key), justify=side, overflow="fold", no_wrap=whole[key])
     for row in zip(*columns.values(), strict=True):
         table.add_row(*map(escape, row))  # `tuple[float]` is no markup
     return table

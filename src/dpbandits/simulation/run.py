@@ -53,7 +53,7 @@ def play(
     world, streams, ledger = environment.world(), Streams.of(seed), Ledger.on(grid)
     code = compiled_for(public, world)
     go_on = _one_at_a_time(code) if timing is None else _in_flight(code, problem, timing, seed)
-    with noticing(lambda: say(code.notice(policy.name()))):
+    with noticing(lambda: say(code.notice(policy.name(), in_flight=timing is not None))):
         go_on(public, secret, world, streams, ledger, 0)  # compiles, plays nothing
     size, seconds = chunk or 1000, 0.0
     while (done := int(ledger.done[0])) < rounds:

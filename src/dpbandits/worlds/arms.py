@@ -13,12 +13,13 @@ from dpbandits.engine import Chance
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Arms
 from dpbandits.recipes import Floats
-from dpbandits.worlds.environment import Environment
+from dpbandits.worlds.environment import Environment, means_in_words
 
 
 @dataclass(frozen=True)
 class _ArmsEnvironment(Environment):
     abstract: ClassVar[bool] = True
+    law: ClassVar[str]  # of the rewards, in a word
 
     def arm_means(self) -> tuple[float, ...]:
         """The expected reward of each arm."""
@@ -32,6 +33,11 @@ class _ArmsEnvironment(Environment):
         """The best mean minus the average mean."""
         means = self.arm_means()
         return max(means) - math.fsum(means) / len(means)
+
+    def in_words(self) -> str:
+        """How many arms, and the range of their means."""
+        means = self.arm_means()
+        return means_in_words(len(means), f"{self.law} arm", means)
 
 
 def _tuple(name: str, values: Iterable[float]) -> tuple[float, ...]:
@@ -47,6 +53,7 @@ def _tuple(name: str, values: Iterable[float]) -> tuple[float, ...]:
 class BernoulliArms(_ArmsEnvironment):
     """Arm i pays 1 with probability means[i], else 0."""
 
+    law: ClassVar[str] = "Bernoulli"
     means: Annotated[Floats, "The mean reward of each arm."]
 
     def __post_init__(self) -> None:
@@ -85,6 +92,7 @@ class BernoulliWorld(NamedTuple):
 class TruncatedExponentialArms(_ArmsEnvironment):
     """Arm i pays X in [0, 1] with density proportional to exp(−rates[i]·x)."""
 
+    law: ClassVar[str] = "truncated exponential"
     rates: Annotated[Floats, "The rate of each arm's exponential law, which is cut off at 1."]
 
     def __post_init__(self) -> None:

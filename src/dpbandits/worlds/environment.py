@@ -1,11 +1,13 @@
 """The base of every environment."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpbandits.problems import Problem
 from dpbandits.recipes import Recipe
+from dpbandits.wording import counted, number
 
 
 @dataclass(frozen=True)
@@ -29,3 +31,15 @@ class Environment(Recipe):
     @abstractmethod
     def uniform_regret(self) -> float:
         """The expected regret of one uniformly random action."""
+
+    def in_words(self) -> str:
+        """For titles: its name, and its numbers."""
+        numbers = {name: value for name, value in vars(self).items() if type(value) in (int, float)}
+        numbers.pop("seed", None)
+        sizes = ", ".join(f"{name} {number(value)}" for name, value in numbers.items())
+        return f"{self.name()} ({sizes})" if sizes else self.name()
+
+
+def means_in_words(count: int, what: str, means: Sequence[float]) -> str:
+    """So many of something, and the largest and smallest of their means."""
+    return f"{counted(count, what)} of means {number(max(means))} to {number(min(means))}"

@@ -12,6 +12,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.problems.kernel_contexts import KernelContexts, points, shares
 from dpbandits.problems.kernels import Kernel, Matern, SquaredExponential
 from dpbandits.recipes import FloatRows, Floats
+from dpbandits.wording import counted
 from dpbandits.worlds.environment import Environment
 
 
@@ -99,6 +100,11 @@ class KernelWorld(Environment):
         """On average over contexts, the best mean minus the average mean."""
         means = self.means()
         return float(np.sum(self._true_weights() * (means.max(axis=1) - means.mean(axis=1))))
+
+    def in_words(self) -> str:
+        """How many contexts and actions."""
+        contexts, actions = len(self.contexts), len(self.actions)
+        return f"{counted(contexts, 'context')} and {counted(actions, 'action')} ({self.name()})"
 
     def _true_weights(self) -> NDArray[np.float64]:
         count = len(self.contexts)

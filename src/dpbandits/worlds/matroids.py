@@ -15,7 +15,7 @@ from dpbandits.problems import Matroid, MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import shuffle, start_greedy
 from dpbandits.recipes import Floats
-from dpbandits.worlds.environment import Environment
+from dpbandits.worlds.environment import Environment, means_in_words
 
 Array = NDArray[np.float64]
 # Up to this many items the expected basis of a random order is computed from all sets.
@@ -49,6 +49,11 @@ class MatroidEnvironment(Environment):
         """What the best basis pays on average."""
         means = self.item_means()
         return math.fsum(means[item] for item in self.best_items())
+
+    def in_words(self) -> str:
+        """How many items, and the range of their means."""
+        means = self.item_means()
+        return means_in_words(len(means), "Bernoulli item", means)
 
     def uniform_regret(self) -> float:
         """The best return minus that of the greedy basis of a random order.

@@ -20,6 +20,7 @@ from dpbandits.engine import Chance
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import LinearMatroid
 from dpbandits.problems.matroids.bases import Items, Rewards
+from dpbandits.wording import counted
 from dpbandits.worlds.matroids import MatroidEnvironment, settle_basis, start_rewards
 
 Array = NDArray[np.float64]
@@ -89,6 +90,11 @@ class MovieRatings(MatroidEnvironment):
     def item_means(self) -> tuple[float, ...]:
         """The share of people who rated each film."""
         return tuple(self.films().rated.mean(axis=0).tolist())
+
+    def in_words(self) -> str:
+        """How many films, and of which edition."""
+        films = self.films()
+        return f"the {counted(len(films.titles), 'film')} of {films.edition} that most people rated"
 
     def world(self) -> "RatingsWorld":
         """Who rated what."""

@@ -14,6 +14,7 @@ from dpbandits.problems.matroids.linear import LinearMatroid
 from dpbandits.problems.matroids.matroid import Matroid
 from dpbandits.problems.problem import Problem
 from dpbandits.problems.testing import ProblemTesting
+from dpbandits.wording import counted
 
 # An action and its rewards as verbs have them: in tuples, since compiled verbs return no bare arrays.
 Items = tuple[NDArray[np.int64]]
@@ -123,6 +124,10 @@ class _Testing(ProblemTesting[MatroidBases]):
                 LinearMatroid(tuple(x[:2] for x in _EXAMPLES[: size + 1])), horizon=horizon
             )
         return MatroidBases(LinearMatroid(_EXAMPLES[: size + 1]), horizon=horizon)
+
+    def size_in_words(self, problem: MatroidBases) -> str:
+        """Its items."""
+        return counted(problem.items, "item")
 
     def extreme_people(self, problem: MatroidBases) -> tuple[tuple[None, Rewards], ...]:
         """Both ends for all items first; then inside, far beyond both ends, mixed, and no rewards.
