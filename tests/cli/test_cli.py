@@ -189,7 +189,9 @@ def test_audit(tmp_path: Path) -> None:
         "- Platform: ",
     ):
         assert fact in page
-    assert "7 items, people inside the range" in page and not re.search(r"\d\.\d{5}", page)
+    assert "7 items, people inside the range" in page and not re.search(
+        r"\b0\.0*[1-9]\d{4}|[1-9]\.\d{4}", page
+    )
 
 
 def test_an_audit_that_is_piped_says_how_far_it_is(tmp_path: Path) -> None:
