@@ -22,8 +22,9 @@ from dpbandits.audit.watching import ReadRounds, serve
 from dpbandits.engine import Streams, state_bytes
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, TrustedPolicy
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
 from dpbandits.policies.policy import NoiseKind
-from dpbandits.policies.testing import rehearse, short_form
+from dpbandits.policies.testing import PolicyTesting, rehearse, short_form
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpbandits.problems import Arms, Problem
 
@@ -176,8 +177,9 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
             learners[form] = one
         if isinstance(policy, TrustedPolicy):
             noise_kind: NoiseKind = "exact" if exact else "float"
-            learners["started"] = policy.start(problem, seed=0, noise=noise_kind, compiled=False)
-            learners["started"].use(copy.deepcopy(streams))
+            for form, given in (("started", 0), ("started without a seed", None)):
+                learners[form] = policy.start(problem, seed=given, noise=noise_kind, compiled=False)
+                learners[form].use(copy.deepcopy(streams))
         plain, recorded = learners["plain"], learners["recorded"]
         noise = RecordingNoise(recorded._streams.noise, Steer(), exact=exact)
         recorded.lend(recorded._rounds, noise, recorded._explore)
@@ -192,13 +194,19 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
 
 
 def _starts_plainly(policy: Policy, problem: Problem) -> bool:
-    """Whether users are given a learner, or a server and people, of exactly these classes.
+    """Whether users are given a learner, or a server and people, by this package's own methods.
 
-    A server and a person must begin in the state of the recipe; a learner is compared as it plays.
+    Another policy could give users one thing and the audit another. A server and a person must also
+    begin in the state of the recipe; a learner is compared as it plays.
     """
+    kind: Any = type(policy)
+    if type(policy.testing).rehearse is not PolicyTesting.rehearse:
+        return False
     if isinstance(policy, TrustedPolicy):
-        return type(policy.start(problem, seed=0)) is Learner
-    if not isinstance(policy, LocalPolicy):
+        return kind.start is TrustedPolicy.start and type(policy.start(problem)) is Learner
+    if not isinstance(policy, LocalPolicy) or kind.person is not LocalPolicy.person:
+        return False
+    if kind.start not in (LocalPolicy.start, LocalKernelPolicy.start):
         return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there are few rounds here

@@ -491,7 +491,7 @@ class Learner:
             if rounds.patience is not None:
                 limit += f" or {rounds.patience:g} seconds"
             raise TooLate(
-                f"round {number} has closed: a round stays open for {limit}, so this answer came too late"
+                f"round {number} has closed: rounds stay open for {limit}; this answer is too late"
             )
         opened = rounds.open[number - rounds.closed]
         if opened.answered:
