@@ -20,6 +20,7 @@ from dpbandits.audit.recording import RecordingNoise, Steer
 from dpbandits.audit.replay import Replay, replay
 from dpbandits.audit.watching import ReadRounds, serve
 from dpbandits.engine import Streams, state_bytes
+from dpbandits.engine.streams import learner_seed
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, TrustedPolicy
 from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
@@ -197,7 +198,7 @@ def _starts_plainly(policy: Policy, problem: Problem) -> bool:
     """Whether users are given a learner, or a server and people, by this package's own methods.
 
     Another policy could give users one thing and the audit another. A server and a person must also
-    begin in the state of the recipe; a learner is compared as it plays.
+    begin in the state that the recipe gives; a learner is compared as it plays.
     """
     kind: Any = type(policy)
     if type(policy.testing).rehearse is not PolicyTesting.rehearse:
@@ -212,12 +213,13 @@ def _starts_plainly(policy: Policy, problem: Problem) -> bool:
         warnings.simplefilter("ignore")  # that there are few rounds here
         server = policy.start(problem, seed=0)
     person = policy.person(problem, server.broadcast(), seed=0)
-    begun = state_bytes(*policy.begin(problem))
+    own = Server(policy, problem, Streams.of(learner_seed(0)))
+    begun = state_bytes(own._public, own._secret)
     return (
         type(server) is Server
         and type(person) is Person
-        and state_bytes(server._public, server._secret) == begun
-        and state_bytes(person._public, server._secret) == begun
+        and state_bytes(server._public, own._secret) == begun
+        and state_bytes(person._public, own._secret) == begun
     )
 
 
