@@ -164,7 +164,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
     last = policy.guarantee(problem).horizon or rounds
     people = problem.testing.extreme_people(problem)
     order = np.random.default_rng(2).integers(len(people), size=last)
-    if not _starts_plainly(policy, problem):
+    if not starts_plainly(policy, problem):
         return Check(title, False, "what `start` gives is not what this package makes of the policy")
     kinds = [False] if policy.refuses_exact_noise(problem) else [False, True]
     for exact in kinds:
@@ -194,7 +194,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
     return Check(title, True, f"{', '.join(learners)}: alike for {last} rounds")
 
 
-def _starts_plainly(policy: Policy, problem: Problem) -> bool:
+def starts_plainly(policy: Policy, problem: Problem) -> bool:
     """Whether users are given a learner, or a server and people, by this package's own methods.
 
     Another policy could give users one thing and the audit another. A server and a person must also
