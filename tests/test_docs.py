@@ -32,7 +32,7 @@ def test_the_readmes_example_runs_and_prints_what_the_readme_says(
 ) -> None:
     code = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     shown = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
-    assert len(code) == 6 and len(shown) == 2
+    assert len(code) == 7 and len(shown) == 2
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in code:

@@ -68,7 +68,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "no reward": (lambda: answered(lambda a: a, float("nan")), "use skip() for a missing one"),
     "text for a reward": (lambda: answered(lambda a: a, "1"), "expected reward to be a number"),
     "another arm": (lambda: answered(lambda a: (a + 1) % 5, 1.0), "chose another action"),
-    "a context for arms": (lambda: chosen(IMED, ARMS, [1, 2]), "takes no context"),
+    "a context for arms": (lambda: chosen(IMED, ARMS, [1, 2]), "has no context"),
     "no context": (lambda: chosen(LINEAR, CONTEXTS), "takes one thing"),
     "one action's features": (lambda: chosen(LINEAR, CONTEXTS, [1.0, 2.0, 3.0]), "got shape (3,)"),
     "half a context": (

@@ -87,7 +87,7 @@ def codes_by_file(programs: dict[str, str], folder: Path) -> dict[str, set[str]]
 def test_what_users_write_type_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)  # where mypy finds its settings and what it remembers
     readme, examples = blocks("README.md"), blocks("docs/policies.md")
-    assert len(readme) == 6 and len(examples) > 40
+    assert len(readme) == 7 and len(examples) > 40
     programs = {
         **{f"readme_{number}": block for number, block in enumerate(readme)},
         **{f"policies_{number}": as_written(example) for number, example in enumerate(examples)},

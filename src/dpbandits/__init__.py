@@ -6,9 +6,10 @@ What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, 
 of a policy.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
-from dpbandits import arms, audit, errors, kernels, linear, local, matroids, privacy, testing, worlds
+from dpbandits import arms, errors, kernels, linear, local, matroids, privacy, worlds
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
 from dpbandits.policies.kernel import KernelThompson, KernelUCB
@@ -31,12 +32,16 @@ from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
 from dpbandits.version import __version__
 
-if not TYPE_CHECKING:  # or every name would pass for one that is there
+if TYPE_CHECKING:
+    from dpbandits import audit, testing
+else:
 
     def __getattr__(name: str) -> object:
-        """Only for a name that is not here: say where it is."""
-        for place in (arms, linear, matroids, kernels, local, worlds, privacy):
-            if name in place.__all__:
+        """What is slow to import and seldom used; and where a name is that is not here."""
+        if name in ("audit", "testing"):
+            return importlib.import_module(f"dpbandits.{name}")
+        for place in (arms, linear, matroids, kernels, local, worlds, privacy, errors):
+            if name in getattr(place, "__all__", vars(place)):
                 short = place.__name__.removeprefix("dpbandits.")
                 raise AttributeError(f"{name} is in dpbandits.{short}: write dpb.{short}.{name}")
         raise AttributeError(f"module 'dpbandits' has no attribute {name!r}")

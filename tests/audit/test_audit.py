@@ -11,16 +11,18 @@ from leaky_policies import LEAKY, LEAKY_FOR_SIX_ARMS
 
 import dpbandits as dpb
 from dpbandits.audit import BROKEN, broken_evasive, replay
-from dpbandits.audit.battery import battery
+from dpbandits.audit.battery import battery, starts_plainly
 from dpbandits.audit.broken import BrokenThompson, BrokenTree
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import _draw_cost
 from dpbandits.errors import AuditError
+from dpbandits.policies import policy_kinds
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.testing import short_form
 from dpbandits.recipes import Recipe
 from dpbandits.sums.batches import toeplitz_root
 from dpbandits.sums.binary_tree import start_tree
+from dpbandits.testing import example_policies
 
 pytestmark = pytest.mark.slow
 
@@ -223,6 +225,16 @@ def test_more_noise_than_needed_must_be_stated_as_slack() -> None:
     assert not replay(Careful(privacy=BUDGET), dpb.Arms(3)).passed
     assert replay(Careful(privacy=BUDGET), dpb.Arms(3), floor=0.4).passed
     assert not replay(dataclasses.replace(Careful(privacy=dpb.GaussianDP(1.0))), dpb.Arms(3)).cost > 0.51
+
+
+@pytest.mark.filterwarnings("ignore:.*rounds can explain only")
+def test_users_are_given_what_the_audit_is_given() -> None:
+    for kind in policy_kinds().values():
+        for policy in example_policies(kind):
+            example = kind.problem_kind.testing.example(48)
+            assert not policy.guarantee(example).is_private or starts_plainly(policy, example), policy
+    raw = broken_evasive.SendsRaw(privacy=dpb.GaussianDP(1.0))
+    assert not starts_plainly(raw, dpb.Arms(3))
 
 
 @pytest.mark.parametrize("kind", broken_evasive.EVASIVE)

@@ -85,7 +85,7 @@ def test_a_skipped_round_counts_as_a_reward_of_one_half() -> None:
 
 
 def test_select_takes_no_context_for_arms() -> None:
-    with pytest.raises(InvalidInput, match="takes no context"):
+    with pytest.raises(InvalidInput, match="has no context"):
         learner().select([1.0, 2.0])
 
 

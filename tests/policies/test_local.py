@@ -481,7 +481,7 @@ def test_order_of_calls_of_a_person() -> None:
     for early in (lambda: person.report(1.0), person.skip):
         with pytest.raises(RoundError, match=r"call select\(\) first"):
             early()
-    with pytest.raises(InvalidInput, match="takes no context"):
+    with pytest.raises(InvalidInput, match="has no context"):
         person.select([1.0])
     assert person.select() in range(3)
     with pytest.raises(RoundError, match="has her action"):

@@ -44,9 +44,9 @@ def test_the_file_is_the_owners_only_even_over_an_open_one(tmp_path: Path) -> No
 def test_it_continues_once_and_can_be_saved_again(tmp_path: Path) -> None:
     path = trained().save(tmp_path / "x.dpb")
     learner = dpb.load(path)
-    with pytest.raises(SaveFileError, match="continued already"):
+    with pytest.raises(SaveFileError, match="resumed already"):
         dpb.load(path)
-    with pytest.raises(SaveFileError, match="continued already"):
+    with pytest.raises(SaveFileError, match="resumed already"):
         dpb.load(tmp_path / "x.dpb.continued")
     learner.save(path)
     assert dpb.load(path).rounds == 100

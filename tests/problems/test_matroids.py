@@ -479,7 +479,7 @@ def test_rewards_of_a_round_are_checked() -> None:
     learner.skip()
     learner.update(learner.select(), [10**400, -(10**400)])  # clipped
     assert learner.rounds == 3
-    with pytest.raises(InvalidInput, match="takes no context"):
+    with pytest.raises(InvalidInput, match="has no context"):
         learner.select(1.0)
 
 

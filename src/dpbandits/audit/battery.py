@@ -20,10 +20,12 @@ from dpbandits.audit.recording import RecordingNoise, Steer
 from dpbandits.audit.replay import Replay, replay
 from dpbandits.audit.watching import ReadRounds, serve
 from dpbandits.engine import Streams, state_bytes
+from dpbandits.engine.streams import learner_seed
 from dpbandits.errors import DPBanditsError
 from dpbandits.policies import Learner, LocalPolicy, Person, Policy, Server, TrustedPolicy
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
 from dpbandits.policies.policy import NoiseKind
-from dpbandits.policies.testing import rehearse, short_form
+from dpbandits.policies.testing import PolicyTesting, rehearse, short_form
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpbandits.problems import Arms, Problem
 
@@ -167,7 +169,7 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
     last = policy.guarantee(problem).horizon or rounds
     people = problem.testing.extreme_people(problem)
     order = np.random.default_rng(2).integers(len(people), size=last)
-    if not _starts_plainly(policy, problem):
+    if not starts_plainly(policy, problem):
         return Check(title, False, "what `start` gives is not what this package makes of the policy")
     kinds = [False] if policy.refuses_exact_noise(problem) else [False, True]
     for exact in kinds:
@@ -181,8 +183,9 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
             learners[form] = one
         if isinstance(policy, TrustedPolicy):
             noise_kind: NoiseKind = "exact" if exact else "float"
-            learners["started"] = policy.start(problem, seed=0, noise=noise_kind, compiled=False)
-            learners["started"].use(copy.deepcopy(streams))
+            for form, given in (("started", 0), ("started without a seed", None)):
+                learners[form] = policy.start(problem, seed=given, noise=noise_kind, compiled=False)
+                learners[form].use(copy.deepcopy(streams))
         plain, recorded = learners["plain"], learners["recorded"]
         noise = RecordingNoise(recorded._streams.noise, Steer(), exact=exact)
         recorded.lend(recorded._rounds, noise, recorded._explore)
@@ -196,25 +199,32 @@ def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Chec
     return Check(title, True, f"{', '.join(learners)}: alike for {last} rounds")
 
 
-def _starts_plainly(policy: Policy, problem: Problem) -> bool:
-    """Whether users are given a learner, or a server and people, of exactly these classes.
+def starts_plainly(policy: Policy, problem: Problem) -> bool:
+    """Whether users are given a learner, or a server and people, by this package's own methods.
 
-    A server and a person must begin in the state of the recipe; a learner is compared as it plays.
+    Another policy could give users one thing and the audit another. A server and a person must also
+    begin in the state that the recipe gives; a learner is compared as it plays.
     """
+    kind: Any = type(policy)
+    if type(policy.testing).rehearse is not PolicyTesting.rehearse:
+        return False
     if isinstance(policy, TrustedPolicy):
-        return type(policy.start(problem, seed=0)) is Learner
-    if not isinstance(policy, LocalPolicy):
+        return kind.start is TrustedPolicy.start and type(policy.start(problem)) is Learner
+    if not isinstance(policy, LocalPolicy) or kind.person is not LocalPolicy.person:
+        return False
+    if kind.start not in (LocalPolicy.start, LocalKernelPolicy.start):
         return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there are few rounds here
         server = policy.start(problem, seed=0)
     person = policy.person(problem, server.broadcast(), seed=0)
-    begun = state_bytes(*policy.begin(problem))
+    own = Server(policy, problem, Streams.of(learner_seed(0)))
+    begun = state_bytes(own._public, own._secret)
     return (
         type(server) is Server
         and type(person) is Person
-        and state_bytes(server._public, server._secret) == begun
-        and state_bytes(person._public, server._secret) == begun
+        and state_bytes(server._public, own._secret) == begun
+        and state_bytes(person._public, own._secret) == begun
     )
 
 

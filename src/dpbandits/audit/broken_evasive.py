@@ -8,10 +8,12 @@ import numpy as np
 from dpbandits.engine import Noise
 from dpbandits.engine.streams import Seed
 from dpbandits.policies.arms import noise_aware_imed
+from dpbandits.policies.arms.local_ucb import LocalUCB
 from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
+from dpbandits.policies.local import Person
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.calibration import limit_of
@@ -171,6 +173,19 @@ class LeaksInManyDimensions(RandomizedLinUCB):
                 self.mean[-1] += 1e-3 * secret.buffers.open[0, -1]
 
 
+class SendsRaw(LocalUCB):
+    """Honest in every verb, but the people whom users are given add next to no noise."""
+
+    abstract: ClassVar[bool] = True
+    found_by: ClassVar[str] = "what is recorded is what is executed"
+
+    def person(self, problem: Any, broadcast: bytes, **options: Any) -> Person:
+        """One of another budget, who calls herself one of this."""
+        found = super().person(problem, broadcast, **options)
+        found._public = found._public._replace(scale=1e-9 * found._public.scale)
+        return found
+
+
 EVASIVE: tuple[type[Policy], ...] = (
     LeaksLate,
     LeaksInside,
@@ -180,4 +195,5 @@ EVASIVE: tuple[type[Policy], ...] = (
     ShowsAnother,
     RehearsesAnother,
     StartsAnother,
+    SendsRaw,
 )

@@ -1,5 +1,6 @@
 """`dpbandits privacy`."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +26,6 @@ from dpbandits.privacy.budgets import (
     rounded_up,
 )
 from dpbandits.privacy.calibration import laplace_scale, reduced
-from dpbandits.wording import number
 
 _WORDS = {
     "sufficient_mu": "A Gaussian guarantee that suffices for it: μ",
@@ -70,7 +70,10 @@ def privacy(
     if people:
         title = f"\nIf {rounds_per_person:,} rounds of one person are learned from"
         columns = ("learned from", "total", "each", "noise ×")
-        shown = [row | {"total": row["total"] or "nothing follows"} for row in people]
+        shown = [
+            row | {"total": row["total"] or "nothing follows", "noise": rounded_up(row["noise"])}
+            for row in people
+        ]
         print_rows([dict(zip(columns, row.values(), strict=True)) for row in shown], title)
         console().print(
             f"total: what they cost together at {held} each; each: what one may cost for {held} in all; "
@@ -88,12 +91,19 @@ def _implied(held: Budget, delta: float | None) -> list[dict[str, Any]]:
         ("Gaussian DP", GaussianDP, {}),
         ("zero-concentrated DP", ZeroConcentratedDP, {}),
         ("Rényi DP of order 8", RenyiDP, {"order": 8.0}),
-        (f"(ε, δ)-DP at δ = {number(at_delta)}", ApproxDP, {"delta": at_delta}),
+        (f"(ε, δ)-DP at δ = {rounded_up(at_delta)}", ApproxDP, {"delta": at_delta}),
     ]
     rows = []
     for name, kind, at in wanted:
         rows.append({"definition": name, "follows": _or_none(partial(held.implies, kind, **at))})
     return rows
+
+
+def _at_most(allowed: Budget) -> Budget:
+    """An allowance, rounded down: what is printed must be allowed."""
+    kept = {"order"}  # of a divergence, which is rounded alone
+    sizes = {x.name: getattr(allowed, x.name) for x in dataclasses.fields(allowed) if x.name not in kept}
+    return dataclasses.replace(allowed, **{name: float(rounded_down(x)) for name, x in sizes.items()})
 
 
 def _people(held: Budget, rounds: int) -> list[dict[str, Any]]:
@@ -106,7 +116,12 @@ def _people(held: Budget, rounds: int) -> list[dict[str, Any]]:
         ("in different, independent batches", lambda: _composed(held, rounds), root),
     ]
     return [
-        {"learned": rule, "total": _or_none(cost), "each": str(reduced(held, times)), "noise": times}
+        {
+            "learned": rule,
+            "total": _or_none(cost),
+            "each": str(_at_most(reduced(held, times))),
+            "noise": times,
+        }
         for rule, cost, times in rules
     ]
 

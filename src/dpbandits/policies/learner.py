@@ -25,7 +25,7 @@ from dpbandits.errors import (
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
-from dpbandits.policies.released import Released
+from dpbandits.policies.released import Reading, Released
 from dpbandits.policies.rounds import Round, Rounds
 from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
 from dpbandits.privacy.budgets import Budget
@@ -166,8 +166,11 @@ class Learner:
 
     @property
     def spent(self) -> Budget | None:
-        """What the decisions so far have cost the person they cost most; see `Policy.spent`."""
-        return self.policy.spent_by_person(self.problem, self._rounds.public)
+        """What the decisions so far have cost the person they cost most; None for nothing at all.
+
+        The whole budget where the policy cannot say less (`Policy.spent`).
+        """
+        return self._spent(self.policy.released(self.problem, self._public))
 
     def released(self) -> Released | None:
         """What may be read: estimates with intervals, who leads and how sure that is, what was spent.
@@ -189,7 +192,13 @@ class Learner:
                 reading = reading.first(arms_known(self))
             # Not `self.rounds`: one at a time, that tells whether the last person has answered.
             closed = self._rounds.closed_then
-            return Released.of(reading, self.guarantee, closed, self.decided, self.spent)
+            return Released.of(reading, self.guarantee, closed, self.decided, self._spent(reading))
+
+    def _spent(self, reading: Reading | None) -> Budget | None:
+        least = self.policy.spent_by_person(self.problem, self._public)
+        unknown = least is None and not self.policy.says_what_is_spent() and self._guarantee.is_private
+        anything = self.decided > 0 if reading is None else bool(np.isfinite(reading.mean).any())
+        return self._guarantee.budget if unknown and anything else least
 
     def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:
         """Choose an action for the next person; `offered` is her context, where there is one.
@@ -380,8 +389,10 @@ class Learner:
         """Write all that is needed to resume to a file only its owner may read, and end this learner.
 
         Rounds in flight are kept, and their tickets stay good. The file holds **raw, unprotected data**,
-        and may be continued once: ``dpbandits.load(path)``. If this object continued as well, the same
-        people would be released twice.
+        and may be resumed once: ``dpbandits.load(path)``. If this object continued as well, data about
+        the same people would be released twice.
+
+        What is learned after `load` is lost if the process dies before the next `save`: save often.
         """
         from dpbandits.policies.saving import save
 
@@ -479,7 +490,9 @@ class Learner:
             limit = f"{rounds.in_flight:,} rounds"
             if rounds.patience is not None:
                 limit += f" or {rounds.patience:g} seconds"
-            raise TooLate(f"round {number} is closed: it stays open for {limit}, and is too late now")
+            raise TooLate(
+                f"round {number} has closed: rounds stay open for {limit}; this answer is too late"
+            )
         opened = rounds.open[number - rounds.closed]
         if opened.answered:
             raise RoundError(f"round {number} was answered already: the first reward counts")

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -67,6 +67,18 @@ class Server:
     def __repr__(self) -> str:
         return f"<Server {self.policy!r} on {self.problem!r}, {self.rounds} messages>"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Only for what a server does not have: say who has it."""
+            if name in ("select", "decide", "update", "skip"):
+                raise AttributeError(
+                    f"a server has no {name}(): people decide and answer on their own devices, "
+                    "person = policy.person(problem, server.broadcast()), then person.select() and "
+                    "server.receive(person.report(reward))"
+                )
+            raise AttributeError(f"'Server' object has no attribute {name!r}")
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise RoundError(
             "a server is not copied: policy.start(problem, broadcast=server.broadcast()) starts another"
@@ -92,7 +104,8 @@ class Server:
             reading = self.policy.released(self.problem, self._public)
             if reading is None:
                 return None
-            return Released.of(reading, self.guarantee, self._rounds, self._rounds, None)
+            spent = self.guarantee.budget if self._rounds and self.guarantee.is_private else None
+            return Released.of(reading, self.guarantee, self._rounds, self._rounds, spent)
 
     def receive(self, message: bytes) -> None:
         """Learn from one person's message; one that cannot be right is refused and changes nothing."""

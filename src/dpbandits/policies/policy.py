@@ -130,12 +130,16 @@ class Policy(Recipe):
         return np.array(reading.leading) if reading.what == "item" else reading.leading[0]
 
     def spent(self, public: Any) -> Budget | None:
-        """What has been released so far cost the person it cost most; None for nothing yet.
+        """The cost of what was released so far, for the person it cost most; None for nothing yet.
 
-        None too where the policy cannot tell. Never more than the guarantee, and a function of public
+        None too where the policy cannot say. Never more than the guarantee, and a function of public
         values only. A reading, not a promise: only the guarantee, fixed beforehand, is one.
         """
         return None
+
+    def says_what_is_spent(self) -> bool:
+        """Whether its `spent` is None for nothing yet, and not for want of knowledge."""
+        return type(self).spent is not Policy.spent
 
     def spent_by_person(self, problem: Any, public: Any) -> Budget | None:
         """`spent`, for all rounds of one person together: by group privacy, at most what is promised."""

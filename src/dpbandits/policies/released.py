@@ -84,9 +84,7 @@ class Released(Reading):
     def of(
         cls, reading: Reading, guarantee: Guarantee, rounds: int, decided: int, spent: Budget | None
     ) -> "Released":
-        """A reading with what a learner knows; without `spent` a release costs the whole budget."""
-        if spent is None and guarantee.is_private and np.isfinite(reading.mean).any():
-            spent = guarantee.budget
+        """A reading with what a learner knows."""
         facts: dict[str, Any] = {"rounds": rounds, "decided": decided, "spent": spent}
         return cls(**vars(reading), guarantee=guarantee, **facts)
 

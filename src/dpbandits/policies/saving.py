@@ -128,7 +128,8 @@ def load(path: str | Path) -> Learner:
         used = target.with_name(target.name + _USED)
         if target.suffix == _USED or (used.exists() and not target.exists()):
             raise SaveFileError(
-                f"{_shown(path)} was continued already; doing so twice would reuse its noise"
+                f"{_shown(path)} was resumed already, and doing so twice would reuse its noise; "
+                "what was learned after it is in the next save, if there was one"
             )
         if not target.is_file():
             raise SaveFileError(f"there is no save file at {_shown(path)}")

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dpbandits.engine.streams import Seed, learner_seed
+from dpbandits.errors import InvalidInput
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.policy import NoiseKind, Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import Problem
 
 
@@ -41,6 +43,8 @@ class TrustedPolicy(Policy):
         `noise` is "exact", on a grid and from whole numbers (`mechanisms/exact.py`), or "float", as in
         simulations. By default it is exact without a seed, where this policy's noise can be.
         """
+        if self.guarantee(problem).trust is Trust.LOCAL:
+            raise InvalidInput(f"{type(self).__name__} promises that nobody is trusted: not a learner")
         compiled = self.compiles if compiled is None else compiled
         options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         exact = self._draws_exactly(problem, noise, seed)

@@ -376,3 +376,5 @@ GAUSSIAN_KINDS: tuple[type[Budget], ...] = (GaussianDP, ApproxDP, ZeroConcentrat
 GAUSSIAN_OR_NONE: tuple[type[Budget], ...] = (*GAUSSIAN_KINDS, NonPrivate)
 LAPLACE_OR_NONE: tuple[type[Budget], ...] = (PureDP, GaussianDP, NonPrivate)
 EVERY_KIND: tuple[type[Budget], ...] = (PureDP, *GAUSSIAN_KINDS, NonPrivate)
+# The same; without a budget, a policy keeps the schedule of the first.
+GAUSSIAN_FIRST: tuple[type[Budget], ...] = (*GAUSSIAN_KINDS, PureDP, NonPrivate)

@@ -44,7 +44,7 @@ class Arms(Problem):
     def context(self, *offered: Any) -> None:
         """Arms have no context."""
         if offered:
-            raise InvalidInput("select() takes no context when the problem is Arms")
+            raise InvalidInput("Arms has no context to decide by; a person is given as person=…")
 
     def is_action(self, action: Any) -> bool:
         """One of the arms there is room for."""

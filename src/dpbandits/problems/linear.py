@@ -163,7 +163,9 @@ class LinearActions(LinearProblem):
     def context(self, *offered: Any) -> None:
         """The decision set is declared, so a person brings nothing."""
         if offered:
-            raise InvalidInput("select() takes no context when the problem is LinearActions")
+            raise InvalidInput(
+                "LinearActions has no context to decide by; a person is given as person=…"
+            )
 
     def is_action(self, action: Any) -> bool:
         """The number of a row."""

@@ -98,14 +98,15 @@ def _plain(value: float, _: object) -> str:
 def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]) -> "Figure":
     """Regret against rounds, one curve a policy."""
     many = len(curves) > 5
-    figure, (axes,) = new_figure(width=9.5 if many else 7.0)
+    # As high as its legend, which has a line for each curve.
+    figure, (axes,) = new_figure(width=9.5 if many else 7.0, height=max(4.0, 0.22 * len(curves) + 0.6))
     draw_curves(axes, rounds, curves)
     if many:
         legend_beside(axes, fontsize="small")
     axes.set_ylabel("regret (mean; shaded: best to worst run)")
     final = [max(float(runs[:, -1].mean()), 1.0) for runs in curves.values()]
     if max(final) > 30.0 * min(final):
-        axes.set_yscale("log")
+        axes.set(yscale="log", ylabel="regret, on a log scale (mean; shaded: best to worst run)")
         axes.set_ylim(bottom=10.0 ** np.floor(np.log10(min(final))))
     else:
         axes.set_ylim(bottom=0.0)

@@ -31,6 +31,8 @@ class Timing:
             raise InvalidInput(
                 f"expected delays such as LogNormal(median=300), got {checks.shown(self.delays)}"
             )
+        if self.delays is not None and self.in_flight == 1:
+            raise InvalidInput("with one round in flight no reward can be late: give in_flight too")
         if self.traffic is not None and not isinstance(self.traffic, Traffic):
             raise InvalidInput(
                 f"expected traffic such as DayAndNight(), got {checks.shown(self.traffic)}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.errors import SaveFileError
+from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.extras import extra
 from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Guarantee
@@ -195,6 +195,11 @@ class Trace:
 
         Written by polars, which comes with the extra `tables`.
         """
+        with extra("tables"):
+            import polars as pl
+
+        if Path(path).suffix != ".parquet":
+            raise InvalidInput(f"expected a trace to be saved as .parquet, got {path}")
         about = json.dumps({"header": self.header, "seconds": self.seconds})
         whole = Path(path)
         draft = whole.with_name(whole.name + ".part")  # an interrupted save leaves no half of a trace

@@ -268,8 +268,6 @@ def test_the_command_line_knows_matroids() -> None:
         return result.exit_code, result.output + str(result.exception or "")
 
     assert "focused-matroid-ucb" in run("recommend", "--items", "9", "--rank", "3", "--no-simulation")[1]
-    assert (
-        "one round's vector"
-        in run("recommend", "--items", "9", "--privacy", "mu=1", "--no-simulation")[1]
-    )
+    said = run("recommend", "--items", "9", "--privacy", "mu=1", "--no-simulation")[1]
+    assert "one round's vector" in " ".join(said.split())
     assert "needs its path" in run("compare", "--env", "movie-ratings")[1]

@@ -26,6 +26,7 @@ from dpbandits.policies.kernel.shared.posterior import design
 from dpbandits.policies.kernel.shared.projection import differences, estimate, keep, projected, whitened
 from dpbandits.policies.kernel.shared.protection import kernel_guarantee
 from dpbandits.policies.kernel.shared.trusted_kernel import TrustedKernelPolicy
+from dpbandits.policies.local import LocalPolicy
 from dpbandits.policies.policy import Policy
 from dpbandits.policies.released import Reading, of_values
 from dpbandits.policies.testing import PolicyTesting
@@ -174,7 +175,6 @@ class EliminatingPolicy(Policy):
     accepts: ClassVar = GAUSSIAN_OR_NONE
     paper: ClassVar[str] = "Pavlovic, Salgia & Zhao, Algorithm 1"
     testing: ClassVar = PolicyTesting(first_epoch=7)
-    local: ClassVar[bool] = False
 
     first_epoch: Annotated[int | None, "The first epoch, in rounds; 500 by default."] = None
     width: Annotated[float, "A factor on the confidence margins: below 1 they are heuristic."] = 1.0
@@ -187,6 +187,11 @@ class EliminatingPolicy(Policy):
     calibration: Annotated[
         Calibration, '"exact": the least noise and tight margins; "paper": both as printed.'
     ] = "exact"
+
+    @property
+    def local(self) -> bool:
+        """Whether people add the noise themselves."""
+        return isinstance(self, LocalPolicy)
 
     def __post_init__(self) -> None:
         super().__post_init__()

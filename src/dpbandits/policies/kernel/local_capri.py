@@ -109,7 +109,6 @@ class LocalCapri(LocalKernelPolicy, EliminatingPolicy):
 
     status: ClassVar[str] = "proved"
     state: ClassVar = Public
-    local: ClassVar[bool] = True
 
     def ridge(self) -> float:
         """More noise, more regularisation."""

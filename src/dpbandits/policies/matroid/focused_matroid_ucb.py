@@ -24,7 +24,7 @@ from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBlock
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import EVERY_KIND, NonPrivate, PureDP
+from dpbandits.privacy.budgets import GAUSSIAN_FIRST, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
@@ -194,7 +194,7 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
     """
 
     status: ClassVar[str] = "proved"
-    accepts: ClassVar = EVERY_KIND
+    accepts: ClassVar = GAUSSIAN_FIRST
     paper: ClassVar[str] = "dpbandits"
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 

@@ -79,7 +79,7 @@ class MatroidBases(Problem):
     def context(self, *offered: Any) -> None:
         """There is no context."""
         if offered:
-            raise InvalidInput("select() takes no context when the problem is MatroidBases")
+            raise InvalidInput("MatroidBases has no context to decide by; a person is given as person=…")
 
     def is_action(self, action: Any) -> bool:
         """Different items, as many as a basis has; or all of them, in one look."""

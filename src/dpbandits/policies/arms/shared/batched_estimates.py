@@ -14,7 +14,7 @@ from dpbandits.policies.arms.shared.schedules import default_schedule, next_leng
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBlock
 from dpbandits.policies.testing import PolicyTesting
-from dpbandits.privacy.budgets import EVERY_KIND
+from dpbandits.privacy.budgets import GAUSSIAN_FIRST
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Buffers, release_batch
@@ -37,7 +37,7 @@ class BatchedEstimates(OncePerBlock):
 
     abstract: ClassVar[bool] = True
     problem_kind: ClassVar = Arms
-    accepts: ClassVar = EVERY_KIND
+    accepts: ClassVar = GAUSSIAN_FIRST
     testing: ClassVar = PolicyTesting(first_batch=2, growth=0.25, block=3)
 
     first_batch: Annotated[
