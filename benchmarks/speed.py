@@ -334,4 +334,4 @@ if __name__ == "__main__":
         *exact_noise(),
         *start_up(),
     ]
-    Console(width=130).print(terminal_table(rows, "Speed (best of 9, in turns)"))
+    Console(width=130).print("Speed (best of 9, in turns)", terminal_table(rows))

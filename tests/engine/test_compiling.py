@@ -39,6 +39,14 @@ def test_a_comparison_says_what_it_compiles_and_nothing_the_second_time(tmp_path
     assert one == other
 
 
+def test_rounds_in_flight_are_compiled_by_themselves_and_said_to_be(tmp_path: Path) -> None:
+    compare = "compare", "uniform-arms", "--rounds", "100", "--runs", "2"
+    dpbandits(tmp_path, *compare)
+    cold, warm = (dpbandits(tmp_path, *compare, "--in-flight", "3") for _ in range(2))
+    said = NOTICE.replace("machine", "machine for rounds in flight")
+    assert (cold.stderr, warm.stderr) == (said, "")
+
+
 LEARNER = """
 import dpbandits as dpb
 from numba.core import event

@@ -116,7 +116,7 @@ def report(found: Sequence[Sampled], command: str) -> str:
     """A page: what was checked, how, error rates, what cannot be seen."""
     lines = [f"# Sampling audit\n\n{made_by(command, found[0].seed)}"]
     for one in found:
-        lines.append(f"\n**{one.policy}**, claimed: {_claim(one.to_dict()['claim'])}. {one}.\n")
+        lines.append(f"\n**{one.policy}**, claimed: {_claim(one.to_dict()['claim'])}; {one}.\n")
         lines += [
             f"- {view}: {one.claim.unit} ≥ {shown.bound:.4g}, {shown.runs:,} runs counted; "
             f"streams: {shown.design}\n"

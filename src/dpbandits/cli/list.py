@@ -23,10 +23,10 @@ GROUPS: dict[str, tuple[ModuleType, Any]] = {
 
 
 _COLUMNS = """\
-trust: central, a learner sees raw data and all its decisions are protected; joint, a learner sees them
-and the decisions for everyone else are protected; local, nobody else sees raw data.
+trust: who sees raw data. central: the learner; all its decisions are protected.
+  joint: the learner; the decisions for everyone else are. local: nobody.
 horizon: whether it must know the number of rounds.
-guarantee: proved, the proof is on its page; claimed, it is not; none, it has no guarantee.
+guarantee: proved (on its page), claimed, or none.
 privacy: the budgets it accepts."""
 
 

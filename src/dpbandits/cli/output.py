@@ -129,8 +129,10 @@ def print_json(value: Any) -> None:
 
 
 def print_rows(rows: Sequence[Row], title: str | None = None) -> None:
-    """Rows as a table."""
-    console().print(terminal_table(rows, title))
+    """Rows as a table; its title may be wider."""
+    if title:
+        console().print(title, style="bold", markup=False)
+    console().print(terminal_table(rows))
 
 
 def spelled(kind: type) -> str:

@@ -65,16 +65,14 @@ def is_numeric(rows: Sequence[Row], key: str) -> bool:
     return all(row[key] is None or isinstance(row[key], int | float) for row in rows)
 
 
-def terminal_table(rows: Sequence[Row], title: str | None = None) -> "Table":
+def terminal_table(rows: Sequence[Row]) -> "Table":
     """A table for `rich.print`, which comes with the extra `cli`; numbers stand right and are whole."""
     with extra("cli"):
         from rich import box
         from rich.markup import escape
         from rich.table import Table
 
-    table = Table(
-        title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False
-    )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     columns = {key: column(rows, key) for key in rows[0]}
     whole = {
         key: is_numeric(rows, key) or max(map(len, cells)) <= _WORD for key, cells in columns.items()
