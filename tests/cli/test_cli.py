@@ -215,6 +215,14 @@ def test_an_interrupted_audit_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     assert done.exit_code == 130 and "stopped; nothing is kept\n" in done.stderr
 
 
+def test_a_policy_that_accepts_only_one_kind_of_budget_has_that_by_default() -> None:
+    class Gaussian(dpb.NoiseAwareIMED):
+        abstract = True
+        accepts = (dpb.GaussianDP,)
+
+    assert parsing.default_budget(dpb.Arms, [Gaussian]) == dpb.GaussianDP(1.0)
+
+
 def test_the_budget_is_one_for_all_commands_and_said_first() -> None:
     small = ("--rounds", "50", "--runs", "1", "--no-twins")
     for words, privacy in (

@@ -111,7 +111,8 @@ def test_list_and_show(copy: dict[str, str]) -> None:
 
 def test_compare(copy: dict[str, str]) -> None:
     # Without names, so that the new policy must be found by its budget.
-    out = run(copy, "-m", "dpbandits", "compare", "--rounds", "2000", "--runs", "2", "--json")
+    small = ("--privacy", "mu=1", "--rounds", "2000", "--runs", "2", "--json")
+    out = run(copy, "-m", "dpbandits", "compare", *small)
     rows = {row["policy"]: row for row in json.loads(out)["rows"]}
     assert rows["toy-player"]["guarantee"] == "1-GDP"
     assert rows["toy-player"]["mean_regret"] > 300

@@ -29,7 +29,7 @@ from dpbandits.worlds import KernelWorld
 PRIVACY_HELP = "eps=1 · eps=1,delta=1e-6 · mu=1 · rho=0.5 · order=8,divergence=4 · none"
 DEFAULT_HELP = (
     f"{PRIVACY_HELP}. Unless given eps=1; on linear and kernel problems, and for policies that do not "
-    "accept that, eps=1,delta=1e-6."
+    "accept that, eps=1,delta=1e-6 (or mu=1)."
 )
 _BUDGETS: dict[tuple[str, ...], type[Budget]] = {
     ("eps",): PureDP,
@@ -83,10 +83,10 @@ def budget(text: str) -> Budget:
 
 
 def default_budget(problem: type[Problem], kinds: Iterable[type[Policy]] = ()) -> Budget:
-    """The budget where none is given: ε = 1, with δ = 1e-6 where that alone is not accepted."""
-    budgets = [PureDP(1.0), ApproxDP(1.0, 1e-6)]
-    if issubclass(problem, LinearProblem | KernelContexts):
-        budgets.reverse()
+    """The budget where none is given: ε = 1, with δ = 1e-6 where that is not accepted; or μ = 1."""
+    weaker = [ApproxDP(1.0, 1e-6), GaussianDP(1.0)]
+    pure_last = issubclass(problem, LinearProblem | KernelContexts)  # few policies there have it
+    budgets = [*weaker, PureDP(1.0)] if pure_last else [PureDP(1.0), *weaker]
     private = [kind for kind in kinds if not kind.takes_no_budget()]
     accepted = (one for one in budgets if all(isinstance(one, kind.accepts) for kind in private))
     return next(accepted, budgets[0])
