@@ -51,7 +51,7 @@ def test_a_round_is_closed_when_so_many_others_were_decided_and_then_it_is_too_l
     for _ in range(4):
         it.decide()
     it.decide()  # the sixth
-    with pytest.raises(TooLate, match="round 0 is closed"):
+    with pytest.raises(TooLate, match="round 0 has closed"):
         it.update(first, 1.0)
 
 

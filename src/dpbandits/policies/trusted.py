@@ -43,11 +43,11 @@ class TrustedPolicy(Policy):
         `noise` is "exact", on a grid and from whole numbers (`mechanisms/exact.py`), or "float", as in
         simulations. By default it is exact without a seed, where this policy's noise can be.
         """
-        if self.guarantee(problem).trust is Trust.LOCAL:
-            raise InvalidInput(f"{type(self).__name__} promises that nobody is trusted: not a learner")
         compiled = self.compiles if compiled is None else compiled
         options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         exact = self._draws_exactly(problem, noise, seed)
+        if self.guarantee(problem).trust is Trust.LOCAL:
+            raise InvalidInput(f"{type(self).__name__} promises that nobody is trusted: not a learner")
         return Learner.begin(self, problem, seed=learner_seed(seed), exact=exact, **options)
 
 

@@ -124,5 +124,5 @@ def test_a_horizon_that_is_too_short_is_told() -> None:
     found = dpb.recommend(dpb.Arms(20, horizon=1000), dpb.PureDP(0.1))
     assert "little better than uniform play" in found.reason
     assert "uniform" not in dpb.recommend(dpb.Arms(5, horizon=10**6), dpb.PureDP(1.0)).reason
-    with pytest.raises(dpb.errors.InvalidInput, match="no recommendation"):
+    with pytest.raises(dpb.errors.InvalidInput, match="expected a problem such as"):
         dpb.recommend("arms", dpb.PureDP(1.0))  # type: ignore[call-overload]

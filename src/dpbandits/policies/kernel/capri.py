@@ -300,7 +300,7 @@ class EliminatingPolicy(Policy):
     def guarantee(self, problem: KernelContexts) -> Guarantee:
         """The budget itself; with the printed noise, what that really gives."""
         held: Budget = self.privacy
-        if self.calibration == "paper":
+        if self.calibration == "paper" and isinstance(self.privacy, ApproxDP):
             held = GaussianDP(2.0 * problem.max_reward / self._scale(problem))
         return kernel_guarantee(held, problem, trust=Trust.LOCAL if self.local else Trust.JOINT)
 
