@@ -9,6 +9,8 @@ import pytest
 from dpbandits.errors import MissingExtra
 from dpbandits.extras import PACKAGES, check_installed
 
+pytestmark = pytest.mark.slow
+
 # A process in which nothing of an extra can be found, as after `pip install dpbandits`.
 BARE = """
 import sys

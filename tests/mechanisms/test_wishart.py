@@ -21,6 +21,8 @@ from dpbandits.mechanisms.wishart import draw_wishart, matrix_size, wishart_dof,
 from dpbandits.privacy.calibration import limit_of
 from dpbandits.problems.arms import centred
 
+pytestmark = pytest.mark.slow
+
 BUDGET = ApproxDP(1.0, 0.1)
 
 
