@@ -1,7 +1,7 @@
 """All replays that a policy is put through: no leak may hide where one of them does not look.
 
 A replay of short streams of extreme people at one budget would pass a policy that leaks late, or about
-rewards in between, or at small budgets, or in many dimensions, or whose short batches (`small`) are
+rewards in between, or at small budgets, or in many dimensions, or whose short batches (`short_form`) are
 those of another recipe, or that knows an audit when it sees one. So streams are long as well, people
 drawn at random, budgets others, dimensions more; and what was recorded must be what is executed.
 """

@@ -2,7 +2,7 @@
 
 One person comes first and is replaced by her opposite; all others are alike. What the others pay decides
 where the released sums lie against each other, so which choices depend on hers most: a few such levels
-are tried. Scripts are short, and batches are (`small`); they run past a declared horizon where the
+are tried. Scripts are short, and batches are (`short_form`); they run past a declared horizon where the
 guarantee does.
 """
 

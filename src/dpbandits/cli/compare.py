@@ -299,10 +299,9 @@ def _page(
     page.section("How to read this").text(
         "Regret is what was lost against always playing the best action. A twin is the same "
         "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "
-        "μ-GDP, an observer of all decisions can tell "
-        "two values of what one person brought apart no better than one draw of N(0, 1) from one of "
-        "N(μ, 1). Policies that first try every arm do so in the order given, which is why a curve "
-        "may start flat.",
+        "μ-GDP, somebody who sees all decisions can guess which of two values one person brought no "
+        "better than whether a draw is from N(0, 1) or from N(μ, 1). Policies that first try every arm "
+        "do so in the order given, which is why a curve may start flat.",
         " ".join((*_READING, *_whose_twins(chosen))),
     )
     page.section("How to make this page again")
