@@ -106,7 +106,7 @@ def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.flo
     axes.set_ylabel("regret (mean; shaded: best to worst run)")
     final = [max(float(runs[:, -1].mean()), 1.0) for runs in curves.values()]
     if max(final) > 30.0 * min(final):
-        axes.set(yscale="log", ylabel="regret, on a log scale (mean; shaded: best to worst run)")
+        axes.set(yscale="log", ylabel="regret, log scale (mean, best to worst)")
         axes.set_ylim(bottom=10.0 ** np.floor(np.log10(min(final))))
     else:
         axes.set_ylim(bottom=0.0)
