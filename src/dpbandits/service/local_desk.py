@@ -61,8 +61,7 @@ class LocalDesk:
         """Likewise."""
         return self.server.rounds
 
-    @property
-    def is_at_rest(self) -> bool:
+    def is_idle(self, now: float) -> bool:
         """Whether nothing came since the last fold."""
         return self.decided == self._received_at_fold
 
