@@ -13,6 +13,7 @@ DPBanditsError
 │   ├── NotComparable       two guarantees about different things
 │   └── HorizonReached      the guarantee ends here, so decisions end here
 ├── SaveFileError           a saved learner or trace that cannot be read safely
+├── LedgerError             a service's ledger that does not hold together; says where
 ├── MissingExtra            a package that comes with an extra is not installed; says which
 ├── ConformanceError        `testing.check_policy` or `check_environment` found a broken promise
 └── AuditError              an audit could not run, or its control was not caught
@@ -88,6 +89,10 @@ class HorizonReached(PrivacyError):
 
 class SaveFileError(DPBanditsError):
     """A save file that is missing, damaged, newer than this version or already continued."""
+
+
+class LedgerError(DPBanditsError):
+    """A ledger that was changed, is incomplete, or says what cannot be."""
 
 
 class MissingExtra(DPBanditsError, ImportError):
