@@ -24,9 +24,10 @@ def population_record(name: str, budgets: Mapping[str, Budget]) -> dict[str, Any
             "promised for all of them together."
         )
     else:
+        every = "both" if count == 2 else f"all {count}"
         sentence = (
-            f"A person who takes part in {'both' if count == 2 else f'all {count}'} experiments on {name} "
-            f"is protected by {total} in all, for what each of them protects."
+            f"A person who takes part in {every} experiments on {name} is protected by {total} in all, "
+            "for what each of them protects."
         )
     return {
         "name": name,
