@@ -13,6 +13,7 @@ DPBanditsError
 │   ├── NotComparable       two guarantees about different things
 │   └── HorizonReached      the guarantee ends here, so decisions end here
 ├── SaveFileError           a saved learner or trace that cannot be read safely
+├── ServiceError            the service cannot start or go on safely; says what to do
 ├── LedgerError             a service's ledger that does not hold together; says where
 ├── MissingExtra            a package that comes with an extra is not installed; says which
 ├── ConformanceError        `testing.check_policy` or `check_environment` found a broken promise
@@ -89,6 +90,10 @@ class HorizonReached(PrivacyError):
 
 class SaveFileError(DPBanditsError):
     """A save file that is missing, damaged, newer than this version or already continued."""
+
+
+class ServiceError(DPBanditsError):
+    """The service cannot start, or cannot go on without risking what it promised."""
 
 
 class LedgerError(DPBanditsError):

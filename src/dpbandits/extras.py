@@ -6,7 +6,14 @@ from importlib.util import find_spec
 
 from dpbandits.errors import MissingExtra
 
-PACKAGES = {"cli": "typer", "plot": "matplotlib", "tables": "polars"}
+PACKAGES = {
+    "cli": "typer",
+    "plot": "matplotlib",
+    "tables": "polars",
+    "serve": "fastapi",
+    "postgres": "psycopg",
+    "client": "httpx",
+}
 
 
 def check_installed(*names: str) -> None:

@@ -17,7 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dpbandits as dpb
-from dpbandits.cli import parsing, worlds
+from dpbandits import notation
+from dpbandits.cli import worlds
 from dpbandits.cli.main import app
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments import FIGURES
@@ -220,7 +221,7 @@ def test_a_policy_that_accepts_only_one_kind_of_budget_has_that_by_default() -> 
         abstract = True
         accepts = (dpb.GaussianDP,)
 
-    assert parsing.default_budget(dpb.Arms, [Gaussian]) == dpb.GaussianDP(1.0)
+    assert notation.default_budget(dpb.Arms, [Gaussian]) == dpb.GaussianDP(1.0)
 
 
 def test_the_budget_is_one_for_all_commands_and_said_first() -> None:
@@ -289,7 +290,7 @@ def test_every_command_has_help_and_json() -> None:
     ],
 )
 def test_budgets_as_typed(text: str, budget: dpb.Budget) -> None:
-    assert parsing.budget(text) == budget
+    assert notation.budget(text) == budget
 
 
 @pytest.mark.parametrize(
@@ -297,18 +298,18 @@ def test_budgets_as_typed(text: str, budget: dpb.Budget) -> None:
     ["epsilon=1,delta=1e-6", "ε=1, δ=1e-6", "delta=1e-6,eps=1", "eps 1 delta 1e-6", "EPS=1,DELTA=1e-6"],
 )
 def test_budgets_as_they_are_often_typed(text: str) -> None:
-    assert parsing.budget(text) == dpb.ApproxDP(1.0, 1e-6)
+    assert notation.budget(text) == dpb.ApproxDP(1.0, 1e-6)
 
 
 @pytest.mark.parametrize("text", ["", "eps", "delta=1", "mu=1,mu=1", "mu=1,eps=1", "eps=1,delta"])
 def test_budgets_mistyped(text: str) -> None:
     with pytest.raises(InvalidInput, match="cannot read the privacy"):
-        parsing.budget(text)
+        notation.budget(text)
 
 
 @pytest.mark.parametrize("text", ["\u00b5=1", "\u03bc=1", "mu: 1", "MU = 1"])
 def test_both_letters_mu_are_mu(text: str) -> None:
-    assert parsing.budget(text) == dpb.GaussianDP(1.0)
+    assert notation.budget(text) == dpb.GaussianDP(1.0)
 
 
 @pytest.mark.parametrize(
@@ -329,9 +330,9 @@ def test_worlds_as_typed(text: str, world: dpb.worlds.Environment) -> None:
 
 def test_options_of_policies_as_typed() -> None:
     wanted = dpb.GaussianDP(1.0)
-    found = parsing.policy("BatchedLinUCB:blocks=4 8", wanted)
+    found = notation.policy("BatchedLinUCB:blocks=4 8", wanted)
     assert found == dpb.linear.BatchedLinUCB(privacy=wanted, blocks=(4, 8))
-    assert parsing.policy("batched_lin_ucb:blocks=none", wanted) == dpb.linear.BatchedLinUCB(
+    assert notation.policy("batched_lin_ucb:blocks=none", wanted) == dpb.linear.BatchedLinUCB(
         privacy=wanted
     )
 
@@ -352,7 +353,7 @@ def test_options_are_read_by_their_types(text: str, hint: Any, value: object) ->
     class Recipe:
         option: hint
 
-    assert parsing.options("recipe", Recipe, f"option={text}") == {"option": value}
+    assert notation.options("recipe", Recipe, f"option={text}") == {"option": value}
 
 
 def test_every_world_is_listed_and_shown() -> None:

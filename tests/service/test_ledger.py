@@ -340,6 +340,16 @@ def test_the_guarantee_of_every_policy_is_derived_again(kind: type[dpb.Policy]) 
         assert verify(entries).guarantee == str(policy.guarantee(problem))
 
 
+def test_actions_without_labels_are_known_by_their_numbers() -> None:
+    first = opened(labels=[])
+    retired = ("changed", {"act": "retire", "label": "2", "decided": 5})
+    assert verify(chain(first, page(5, 5, shares=[2, 2, 1]), retired)).decided == 5
+    with pytest.raises(LedgerError, match="an action that there is not"):
+        verify(chain(first, ("changed", {"act": "retire", "label": "3", "decided": 5})))
+    with pytest.raises(LedgerError, match="one share for each label"):
+        verify(chain(first, page(5, 5, shares=[5])))
+
+
 def test_decisions_end_where_the_guarantee_does() -> None:
     policy, problem = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), dpb.Arms(3, horizon=1000)
     assert policy.guarantee(problem).horizon == 1000

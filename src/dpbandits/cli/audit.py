@@ -24,8 +24,8 @@ from dpbandits.cli.output import (
     typed_command,
     writing,
 )
-from dpbandits.cli.parsing import DEFAULT_HELP, budget, default_budget, policy, policy_kind, whole
 from dpbandits.errors import AuditError, InvalidInput
+from dpbandits.notation import DEFAULT_HELP, budget, default_budget, policy, policy_kind, whole
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import PureDP
 

@@ -23,7 +23,10 @@ from dpbandits.cli.output import (
     typed_command,
     writing,
 )
-from dpbandits.cli.parsing import (
+from dpbandits.cli.worlds import check_fits, environment
+from dpbandits.engine.cache import cache_home
+from dpbandits.errors import InvalidInput
+from dpbandits.notation import (
     DEFAULT_HELP,
     budget,
     default_budget,
@@ -32,9 +35,6 @@ from dpbandits.cli.parsing import (
     typed,
     whole,
 )
-from dpbandits.cli.worlds import check_fits, environment
-from dpbandits.engine.cache import cache_home
-from dpbandits.errors import InvalidInput
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 from dpbandits.policies.kernel.shared.outlook import (
     MIN_LEARNABLE_SHARE,

@@ -6,8 +6,8 @@ from typing import Any
 import typer
 
 from dpbandits.cli.output import JSON, console, print_json, print_rows
-from dpbandits.cli.parsing import named
 from dpbandits.cli.worlds import worlds_of
+from dpbandits.notation import named
 from dpbandits.policies import LocalPolicy, Policy, arms, kernel, linear, matroid, policy_kinds
 from dpbandits.privacy.budgets import NonPrivate
 from dpbandits.privacy.guarantees import Trust

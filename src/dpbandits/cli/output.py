@@ -14,10 +14,10 @@ import typer
 from rich.console import Console
 
 import dpbandits
-from dpbandits.cli.parsing import typed
 from dpbandits.engine.compiler import noticing
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import check_installed
+from dpbandits.notation import typed
 from dpbandits.privacy.budgets import Budget
 from dpbandits.reports.figures import PICTURES
 from dpbandits.reports.tables import Row, terminal_table

@@ -11,8 +11,8 @@ import typer
 
 from dpbandits import checks
 from dpbandits.cli.output import JSON, console, print_json, print_rows
-from dpbandits.cli.parsing import PRIVACY_HELP, budget
 from dpbandits.errors import InvalidInput, NotImplied
+from dpbandits.notation import PRIVACY_HELP, budget
 from dpbandits.privacy.accounting import compose, grouped
 from dpbandits.privacy.budgets import (
     ApproxDP,

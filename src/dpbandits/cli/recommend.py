@@ -10,9 +10,9 @@ import typer
 from dpbandits import checks
 from dpbandits.cli.command import given
 from dpbandits.cli.output import JSON, console, print_budget, print_json, print_rows, spelled
-from dpbandits.cli.parsing import DEFAULT_HELP, budget, default_budget, named, typed, whole
 from dpbandits.errors import InvalidInput
 from dpbandits.expectation import Expectation
+from dpbandits.notation import DEFAULT_HELP, budget, default_budget, named, typed, whole
 from dpbandits.privacy.budgets import Budget, PureDP
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import (

@@ -7,8 +7,8 @@ import typer
 import dpbandits
 from dpbandits.cli.list import row
 from dpbandits.cli.output import JSON, console, print_json, print_rows
-from dpbandits.cli.parsing import named
 from dpbandits.cli.worlds import environment_kinds
+from dpbandits.notation import named
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.recipes import Recipe
 

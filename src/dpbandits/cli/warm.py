@@ -11,13 +11,13 @@ import numpy as np
 import typer
 
 from dpbandits.cli.output import JSON, console, print_json, stoppable
-from dpbandits.cli.parsing import DEFAULT_HELP, budget, default_budget, policy, policy_kind
 from dpbandits.cli.worlds import check_fits, environment
 from dpbandits.engine.compiler import noticing
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.exact import ExactNoise
+from dpbandits.notation import DEFAULT_HELP, budget, default_budget, policy, policy_kind
 from dpbandits.policies import Policy, TrustedPolicy
 from dpbandits.privacy.budgets import Budget
 from dpbandits.recommend import recommend

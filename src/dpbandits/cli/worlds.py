@@ -5,9 +5,9 @@ import typing
 from typing import Any
 
 from dpbandits import worlds
-from dpbandits.cli.parsing import named, options, split_name
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments.chandak.setting import TABLE_2
+from dpbandits.notation import named, options, split_name
 from dpbandits.policies import Policy
 from dpbandits.problems import Arms, KernelContexts, LinearProblem, MatroidBases, Problem
 from dpbandits.worlds import BernoulliArms, Environment, KernelWorld, TruncatedExponentialArms

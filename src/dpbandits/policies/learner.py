@@ -65,6 +65,7 @@ class Learner:
         patience: float | None = None,
         key: bytes | None = None,
         people: People | None = None,
+        expected_people: int = 1_000_000,
         exact: bool = False,
     ) -> None:
         checks.integer(least=1, limit=checks.MOST_IN_FLIGHT, in_flight=in_flight)
@@ -83,7 +84,7 @@ class Learner:
         # The key of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
         if people is None and problem.rounds_per_person is not None:
-            people = People(problem.rounds_per_person)
+            people = People(problem.rounds_per_person, expected=expected_people)
         options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         self._rounds = Rounds(policy, problem, public, secret, people=people, **options)
         self._stopped = ""  # the call that is under way, or was cut short changing the state
@@ -363,6 +364,17 @@ class Learner:
             self._changing = True
             self._rounds.close_all(self._noise)
 
+    def expire(self, now: float) -> None:
+        """Close the rounds that have been open for `patience` by this time, and release nothing yet.
+
+        For a public clock where decisions may be rare: raw data of rounds that are over need not wait
+        for the next one.
+        """
+        moment = self._moment(now)
+        with self._lock, self._call("expire"):
+            self._changing = True
+            self._rounds.expire(moment, self._noise)
+
     def retire(self, arm: int) -> None:
         """Play an arm no more, from the next decision on. Its rounds in flight are still learned from.
 
@@ -417,6 +429,26 @@ class Learner:
 
         with self._lock, self._call("snapshot"):
             return snapshot(self)
+
+    def open_round(self, context: Any, now: float, token: bytes | None) -> Round:
+        """`decide`, for a service that has checked the context and hashed the person. Not for users."""
+        with self._lock, self._call("decide"):
+            self._refuse_past_the_horizon(1)
+            return self._decide(context, now, token)
+
+    def answer_round(self, opened: Round, value: Any) -> None:
+        """`update`, for a service that has found the round and checked the reward. Not for users."""
+        with self._lock, self._call("update"):
+            self._changing = True
+            self._rounds.answer(opened, value, self._noise)
+
+    def has_rounds_left(self, token: bytes) -> bool:
+        """Whether a person may still be learned from, as far as is known now. Not for users."""
+        return self._rounds.people is None or self._rounds.people.counts(token)
+
+    def open_rounds(self) -> Sequence[Round]:
+        """Those in flight, the oldest first. Not for users: they hold raw data."""
+        return self._rounds.open
 
     def renew(self) -> None:
         """Go on with fresh generators from the operating system.

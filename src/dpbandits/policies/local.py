@@ -97,6 +97,20 @@ class Server:
             state = messages.listed_state(self._public)
             return messages.pack("broadcast", self.policy, self.problem, self._rounds, public=state)
 
+    def snapshot(self) -> bytes:
+        """All of it, with what tells messages that were received: for a service. Nothing is secret."""
+        with self._lock:
+            self._refuse_if_unfit()
+            return messages.pack(
+                "snapshot",
+                self.policy,
+                self.problem,
+                self._rounds,
+                public=messages.listed_state(self._public),
+                oldest=self._oldest,
+                tickets=list(self._order),
+            )
+
     def released(self) -> Released | None:
         """What may be read of the messages so far: estimates with intervals; see `Learner.released`."""
         with self._lock:
@@ -136,6 +150,14 @@ class Server:
         messages.fill(self._public, record["public"])
         # Messages before it may have been counted: only those that answer it are new for sure.
         self._rounds = self._oldest = record["rounds"]
+
+    def _restore(self, snapshot: bytes) -> None:
+        fields = "public", "oldest", "tickets"
+        record = messages.unpack("snapshot", self.policy, self.problem, snapshot, *fields)
+        messages.fill(self._public, record["public"])
+        self._rounds, self._oldest = record["rounds"], record["oldest"]
+        self._order.extend(map(_checked_ticket, record["tickets"]))
+        self._tickets.update(self._order)
 
     def _refuse_if_unfit(self) -> None:
         if self._busy:
@@ -306,6 +328,12 @@ class LocalPolicy(Policy):
         server = Server(self, problem, Streams.of(learner_seed(seed)))
         if broadcast is not None:
             server._resume(broadcast)
+        return server
+
+    def restore(self, problem: Problem, snapshot: bytes) -> Server:
+        """The server of a snapshot. Not for users: `start(…, broadcast=…)` resumes from less."""
+        server = self.start(problem)
+        server._restore(snapshot)
         return server
 
     def person(

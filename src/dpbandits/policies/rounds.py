@@ -8,7 +8,8 @@ back.
 rounds are open, or when it has been open for `patience` seconds by the times that decisions were given.
 Then its reward is observed, or a missing one. What arrives later is too late. With one round in flight
 and no clock a round is closed as soon as it is answered: no decision can come in between. The operator
-may close all open rounds at any time that is public, such as the end of an experiment (`close_all`).
+may close all open rounds at any time that is public, such as the end of an experiment (`close_all`), or
+those whose patience is over (`expire`).
 
 **People who return.** Where people are distinguished, a round is learned from when it is *closed*, if
 fewer than k of hers were and if she is in none of the batches that it would go into (`people.py`).
@@ -106,11 +107,7 @@ class Rounds:
         person: bytes | None = None,
     ) -> Round:
         """Close what is due, release what is due, choose."""
-        if now > self.now:  # time does not run backwards
-            self.now = now
-        while self.open and self._is_due():
-            self._close(noise)
-        self.closed_then = self.decided - len(self.open)
+        self._close_due(now, noise)
         self._pause(noise)
         action = None if person is None else self._best_known(person, noise)
         counts = action is None
@@ -139,6 +136,11 @@ class Rounds:
         opened.answered, opened.reward = True, reward
         return self._close(noise) if self.closes_at_once else None
 
+    def expire(self, now: float, noise: Any) -> None:
+        """Close the rounds whose patience is over, between two decisions and without a release."""
+        if self.patience is not None:
+            self._close_due(now, noise, places=1)
+
     def close_all(self, noise: Any) -> None:
         """Close every open round and release what is due, between two decisions."""
         self.closings += 1
@@ -153,8 +155,16 @@ class Rounds:
         if self._pauses:
             pause_if_due(self.public, self.secret, noise, self.observed)
 
-    def _is_due(self) -> bool:
-        if len(self.open) >= self.in_flight:
+    def _close_due(self, now: float, noise: Any, places: int = 0) -> None:
+        """Close what is due at this time. Without a decision to follow, one more round may be open."""
+        if now > self.now:  # time does not run backwards
+            self.now = now
+        while self.open and self._is_due(self.in_flight + places):
+            self._close(noise)
+        self.closed_then = self.decided - len(self.open)
+
+    def _is_due(self, places: int) -> bool:
+        if len(self.open) >= places:
             return True
         return self.patience is not None and self.now - self.open[0].began >= self.patience
 

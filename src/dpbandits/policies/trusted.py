@@ -27,6 +27,7 @@ class TrustedPolicy(Policy):
         seed: Seed = None,
         compiled: bool | None = None,
         noise: NoiseKind | None = None,
+        expected_people: int = 1_000_000,
     ) -> Learner:
         """A learner on this problem; without a seed, on the operating system's randomness.
 
@@ -42,12 +43,16 @@ class TrustedPolicy(Policy):
 
         `noise` is "exact", on a grid and from whole numbers (`mechanisms/exact.py`), or "float", as in
         simulations. By default it is exact without a seed, where this policy's noise can be.
+
+        `expected_people`, where the problem tells people apart, is how many their register is made for:
+        with more of them some newcomers are taken for somebody else, and not learned from.
         """
         compiled = self.compiles if compiled is None else compiled
         options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         exact = self._draws_exactly(problem, noise, seed)
         if self.guarantee(problem).trust is Trust.LOCAL:
             raise InvalidInput(f"{type(self).__name__} promises that nobody is trusted: not a learner")
+        options["expected_people"] = expected_people
         return Learner.begin(self, problem, seed=learner_seed(seed), exact=exact, **options)
 
 

@@ -1,1 +1,1 @@
-"""The decision service."""
+"""The decision service: private decisions over HTTP."""

@@ -32,6 +32,7 @@ from dpbandits.service.entries import (
     written,
 )
 from dpbandits.service.populations import population_record
+from dpbandits.service.terms import actions_of
 from dpbandits.version import __version__
 from dpbandits.wording import counted
 
@@ -165,7 +166,9 @@ class _Story:
         self.opened = opened
         self.problem, self.guarantee = _derived(opened)
         _check_terms(experiment, opened, self.guarantee)
-        self.labels, self.retired = list(opened.labels), set[str]()
+        # Actions without labels are known by their numbers.
+        self.labels = opened.labels or [str(number) for number in range(actions_of(self.problem) or 0)]
+        self.retired: set[str] = set()
         self.decided = self.closed = self.epoch = self.generation = self.changes = 0
         self.shares: list[int] = []
         self.state = "running"
@@ -263,8 +266,8 @@ class _Story:
         known, away = change.label in self.labels, change.label in self.retired
         if change.act == "add":
             _must(not known, "it adds an action that there was")
-            self.labels.append(change.label)
-            room = self.problem.slots if isinstance(self.problem, Arms) else len(self.opened.labels)
+            self.labels = [*self.labels, change.label]
+            room = self.problem.slots if isinstance(self.problem, Arms) else 0
             _must(len(self.labels) <= room, "it adds more actions than were declared")
         else:
             _must(known, "it is about an action that there is not")
