@@ -14,6 +14,7 @@ DPBanditsError
 │   └── HorizonReached      the guarantee ends here, so decisions end here
 ├── SaveFileError           a saved learner or trace that cannot be read safely
 ├── ServiceError            the service cannot start or go on safely; says what to do
+├── LedgerError             a service's ledger that does not hold together; says where
 ├── MissingExtra            a package that comes with an extra is not installed; says which
 ├── ConformanceError        `testing.check_policy` or `check_environment` found a broken promise
 └── AuditError              an audit could not run, or its control was not caught
@@ -93,6 +94,10 @@ class SaveFileError(DPBanditsError):
 
 class ServiceError(DPBanditsError):
     """The service cannot start, or cannot go on without risking what it promised."""
+
+
+class LedgerError(DPBanditsError):
+    """A ledger that was changed, is incomplete, or says what cannot be."""
 
 
 class MissingExtra(DPBanditsError, ImportError):

@@ -17,6 +17,7 @@ from dpbandits.cli.privacy import privacy
 from dpbandits.cli.recommend import recommend
 from dpbandits.cli.reproduce import reproduce
 from dpbandits.cli.show import show
+from dpbandits.cli.verify import verify
 from dpbandits.cli.warm import warm
 from dpbandits.errors import DPBanditsError
 from dpbandits.version import __version__
@@ -40,6 +41,7 @@ app.command("privacy", cls=Command)(privacy)
 app.command("recommend", cls=Command)(recommend)
 app.command("audit", cls=Command)(audit)
 app.command("warm", cls=Command)(warm)
+app.command("verify", cls=Command)(verify)
 
 
 def _version(wanted: bool) -> None:
