@@ -7,7 +7,7 @@
 | `sealing.py` | raw data at rest: sealed, under a key that is hashed forward |
 | `tickets.py`, `clock.py` | names of rounds that nobody can make up; a time that never runs back |
 | `store.py`, `migrations/` | the tables, in SQLite or PostgreSQL |
-| `writer.py`, `recovery.py` | one thread that applies, commits, then answers; how it gets back after a crash |
+| `running.py`, `writer.py`, `recovery.py` | one thread that applies, commits, then answers |
 | `ledger.py`, `views.py`, `pages.py` | what is public of it |
 | `hot.py`, `app.py`, `protocol.py`, `access.py`, `refusals.py`, `metrics.py` | HTTP |
 | `run.py` | all of it together, as `dpbandits serve` starts it |

@@ -129,6 +129,11 @@ class Desk:
         return self.learner.rounds
 
     @property
+    def now(self) -> float:
+        """The time of the last decision or closing."""
+        return self.learner._rounds.now
+
+    @property
     def retired(self) -> tuple[str, ...]:
         """The labels of the arms out of play."""
         away: dict[int, bool] = {}

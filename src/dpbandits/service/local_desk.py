@@ -23,7 +23,7 @@ class LocalDesk:
     """A `Server` of a local policy, with what makes it durable."""
 
     retired: tuple[str, ...] = ()
-    noise = "drawn by each person"
+    now = 0.0
 
     def __init__(self, terms: Terms, server: Server) -> None:
         self.terms, self.server = terms, server
@@ -50,6 +50,11 @@ class LocalDesk:
     def guarantee(self) -> Guarantee:
         """What every person is promised."""
         return self.server.guarantee
+
+    @property
+    def noise(self) -> str:
+        """How each person draws hers."""
+        return "float" if self.terms.policy.refuses_exact_noise(self.terms.problem) else "exact"
 
     @property
     def decided(self) -> int:

@@ -10,9 +10,9 @@
 | api_keys | SHA-256 of each key; 256 random bits need no slow hash |
 | service | one row: which keyring belongs here, and the writer's sign of life |
 
-**The fence.** Whoever becomes the writer adds one to each experiment's epoch. Every transaction moves the
-head of the experiments it touches, `where epoch = mine and head = what I read`, and must meet a row: an
-earlier writer that wakes up, or a second one that should not be there, meets none and changes nothing.
+**The fence.** Whoever becomes the writer adds one to each experiment's epoch. Every transaction moves
+the head of the experiments it touches, `where epoch = mine and head = what I read`, and must meet a row:
+an earlier writer that wakes up, or a second one that should not be there, meets none and changes nothing.
 Locks only decide who tries: a file lock beside SQLite, an advisory lock in PostgreSQL.
 
 Nothing private is in a statement but sealed bytes and keyed hashes; errors never show parameters.
@@ -81,6 +81,7 @@ ledger = sa.Table(
     tables,
     sa.Column("experiment", sa.Integer, primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("body", sa.Text, nullable=False),
 )
 api_keys = sa.Table(
@@ -229,8 +230,8 @@ class Store:
         A process that was stopped still holds its lock. Should it wake up, the fence stops it.
         """
         silent = (
-            "select pg_terminate_backend(l.pid) from pg_locks l, service s where l.locktype = 'advisory' "
-            "and l.pid <> pg_backend_pid() and (l.classid::bigint << 32 | l.objid::bigint) = :key "
+            "select pg_terminate_backend(l.pid) from pg_locks l, service s "
+            "where l.locktype = 'advisory' and l.pid <> pg_backend_pid() and (l.classid::bigint << 32 | l.objid::bigint) = :key "
             "and extract(epoch from clock_timestamp()) - s.beat > :after"
         )
         with self._reading.begin() as db:
@@ -279,7 +280,9 @@ class Store:
     def add_experiment(self, db: Connection, name: str, terms: Mapping[str, Any]) -> int:
         """A new one; its number, of which there are fewer than 2²⁴."""
         values = {"name": name, "terms": json.dumps(terms), "state": "running", "epoch": 1, "head": 0}
-        added = db.execute(experiments.insert().values(**values).returning(experiments.c.id)).scalar_one()
+        added = db.execute(
+            experiments.insert().values(**values).returning(experiments.c.id)
+        ).scalar_one()
         if added >= 2**24:
             raise ServiceError("there is no room for more experiments in this database")
         return int(added)
@@ -323,14 +326,17 @@ class Store:
     def write_ledger(self, db: Connection, experiment: int, entry: Mapping[str, Any]) -> None:
         """One entry."""
         body = json.dumps(entry, ensure_ascii=False)
-        db.execute(ledger.insert().values(experiment=experiment, number=entry["number"], body=body))
+        place = {"experiment": experiment, "number": entry["number"], "kind": entry["kind"]}
+        db.execute(ledger.insert().values(**place, body=body))
 
     # What recovery and everybody else reads
 
     def snapshot(self, db: Connection, experiment: int) -> Snapshot | None:
         """The newest."""
         found = db.execute(sa.select(snapshots).where(snapshots.c.experiment == experiment)).first()
-        return None if found is None else Snapshot(*found[1:4], bytes(found[4]))
+        if found is None:
+            return None
+        return Snapshot(found.generation, found.entry, found.fingerprint, bytes(found.sealed))
 
     def log_after(self, db: Connection, experiment: int, entry: int) -> Iterator[tuple[int, bytes]]:
         """The rows after this one, in their order."""
@@ -344,9 +350,13 @@ class Store:
         """All of them."""
         return [Row(*row) for row in db.execute(sa.select(experiments).order_by(experiments.c.id))]
 
-    def last_ledger_entry(self, db: Connection, experiment: int) -> dict[str, Any] | None:
-        """The newest."""
+    def last_ledger_entry(
+        self, db: Connection, experiment: int, kind: str | None = None
+    ) -> dict[str, Any] | None:
+        """The newest, or the newest of a kind."""
         wanted = sa.select(ledger.c.body).where(ledger.c.experiment == experiment)
+        if kind is not None:
+            wanted = wanted.where(ledger.c.kind == kind)
         body = db.execute(wanted.order_by(ledger.c.number.desc()).limit(1)).scalar()
         return None if body is None else json.loads(body)
 
@@ -365,16 +375,7 @@ class Store:
     def keys(self) -> list[ApiKey]:
         """All of them."""
         with self.reading() as db:
-            return [
-                ApiKey(
-                    name=row.name,
-                    digest=bytes(row.digest),
-                    scopes=frozenset(json.loads(row.scopes)),
-                    experiments=None if row.experiments is None else frozenset(json.loads(row.experiments)),
-                    rate=row.rate,
-                )
-                for row in db.execute(sa.select(api_keys).order_by(api_keys.c.name))
-            ]
+            return [_api_key(row) for row in db.execute(sa.select(api_keys).order_by(api_keys.c.name))]
 
     def add_key(self, key: ApiKey) -> bool:
         """A new one; False if there is one of that name."""
@@ -391,6 +392,16 @@ class Store:
         """Remove one; False if there is none of that name."""
         with self._writing.begin() as db:
             return db.execute(api_keys.delete().where(api_keys.c.name == name)).rowcount == 1
+
+
+def _api_key(row: Any) -> ApiKey:
+    return ApiKey(
+        name=row.name,
+        digest=bytes(row.digest),
+        scopes=frozenset(json.loads(row.scopes)),
+        experiments=None if row.experiments is None else frozenset(json.loads(row.experiments)),
+        rate=row.rate,
+    )
 
 
 _FENCE = (

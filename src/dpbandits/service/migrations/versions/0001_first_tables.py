@@ -49,6 +49,7 @@ def upgrade() -> None:
         "ledger",
         sa.Column("experiment", sa.Integer, primary_key=True),
         sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("body", sa.Text, nullable=False),
     )
     op.create_table(
