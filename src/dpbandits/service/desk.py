@@ -127,6 +127,11 @@ class Desk:
         return self.learner.rounds
 
     @property
+    def now(self) -> float:
+        """The time of the last decision or closing."""
+        return self.learner._rounds.now
+
+    @property
     def retired(self) -> tuple[str, ...]:
         """The labels of the arms out of play."""
         away: dict[int, bool] = {}
@@ -149,10 +154,12 @@ class Desk:
         since = self.decided - self._decided_at_fold
         return since >= max(_FOLD_AFTER, len(self._keys), room)
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether nothing was decided since the last fold, and nothing is open that time could close."""
-        return self.decided == self._decided_at_fold and not self._keys
+    def is_idle(self, now: float) -> bool:
+        """Whether nothing was decided since the last fold, and nothing is open that time has closed."""
+        if self.decided != self._decided_at_fold:
+            return False
+        oldest = self._known[self._keys[0]].expires if self._keys else None
+        return oldest is None or oldest > now
 
     def known(self, key: bytes) -> Opened | None:
         """What was answered to this request, while its round is open."""

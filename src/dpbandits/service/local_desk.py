@@ -23,7 +23,7 @@ class LocalDesk:
     """A `Server` of a local policy, with what makes it durable."""
 
     retired: tuple[str, ...] = ()
-    noise = "drawn by each person"
+    now = 0.0
 
     def __init__(self, terms: Terms, server: Server) -> None:
         self.terms, self.server = terms, server
@@ -52,6 +52,11 @@ class LocalDesk:
         return self.server.guarantee
 
     @property
+    def noise(self) -> str:
+        """How each person draws hers."""
+        return "float" if self.terms.policy.refuses_exact_noise(self.terms.problem) else "exact"
+
+    @property
     def decided(self) -> int:
         """Messages so far: how many decisions people made on their own, nobody knows."""
         return self.server.rounds
@@ -61,8 +66,7 @@ class LocalDesk:
         """Likewise."""
         return self.server.rounds
 
-    @property
-    def is_at_rest(self) -> bool:
+    def is_idle(self, now: float) -> bool:
         """Whether nothing came since the last fold."""
         return self.decided == self._received_at_fold
 

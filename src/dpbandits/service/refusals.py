@@ -64,7 +64,7 @@ CATALOGUE: dict[Code, Problem] = {
         403, "Key out of scope", "Use a key whose scopes and experiments include this request."
     ),
     "no-such-experiment": Problem(
-        404, "No such experiment", "Check the name against GET /v1/experiments; capitals matter."
+        404, "No such experiment", "Check the name against those that GET /v1/experiments lists."
     ),
     "no-such-decision": Problem(
         404, "No such decision", "Send the ticket exactly as this service answered it to a decision."

@@ -75,8 +75,8 @@ class Keyring:
             if not self.path.exists():
                 if not create:
                     raise ServiceError(
-                        f"there is no keyring at {self.path}, and what is in the database cannot be opened "
-                        "without it; if it is lost, start anew with another database"
+                        f"there is no keyring at {self.path}, and what is in the database cannot be "
+                        "opened without it; if it is lost, start anew with another database"
                     )
                 self._write({"secret": secrets.token_hex(32), "keys": {}})
             self._secret = bytes.fromhex(self._read()["secret"])
@@ -131,8 +131,11 @@ class Keyring:
 
     def forget(self, experiment: int) -> None:
         """Make what is sealed of an experiment unreadable for good."""
-        with self._changing() as keys:
-            keys.pop(str(experiment), None)
+        with self._locked():
+            known = str(experiment) in self._read()["keys"]
+        if known:
+            with self._changing() as keys:
+                keys.pop(str(experiment), None)
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, list[Any]]]:

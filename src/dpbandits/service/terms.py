@@ -212,7 +212,7 @@ def _policy(record: Mapping[str, Any], problem: Problem) -> Policy:
         if text != "recommend":
             policy = notation.policy(text, budget)
         else:
-            policy = recommend(problem, budget, trust=trust).policy  # type: ignore[arg-type]
+            policy = recommend(problem, budget, trust=trust).policy
         policy.check(problem)
         if trust is not None and policy.guarantee(problem).trust != trust:
             raise InvalidInput(f"{policy.name()} is not for {trust} trust on this problem")

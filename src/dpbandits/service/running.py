@@ -1,0 +1,119 @@
+"""An experiment in the writer's hands: its desk, its place in the log, and its ledger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpbandits.engine import has_pauses
+from dpbandits.policies.saving import fingerprint
+from dpbandits.service.desk import Desk
+from dpbandits.service.ledger import Signer, make_entry, page_body
+from dpbandits.service.local_desk import LocalDesk
+from dpbandits.service.sealing import Seal
+from dpbandits.service.terms import Terms
+
+AnyDesk = Desk | LocalDesk
+
+
+@dataclass
+class LedgerEnd:
+    """Where the ledger of an experiment stands."""
+
+    number: int = 0  # of the next entry
+    head: str = ""  # the hash of the last
+    at: int = 0  # its time
+    page: Mapping[str, Any] | None = None  # the body of the last page
+    page_at: int = 0
+
+    def after(self, entry: Mapping[str, Any]) -> "LedgerEnd":
+        """With one more entry."""
+        is_page = entry["kind"] == "page"
+        return LedgerEnd(
+            number=entry["number"] + 1,
+            head=entry["hash"],
+            at=entry["at"],
+            page=entry["body"] if is_page else self.page,
+            page_at=entry["at"] if is_page else self.page_at,
+        )
+
+
+@dataclass
+class Running:
+    """One that takes decisions, or has ended: then without a desk."""
+
+    id: int
+    terms: Terms
+    state: str = "running"
+    epoch: int = 0
+    head: int = 0
+    ledger: LedgerEnd = None  # type: ignore[assignment]
+    _desk: AnyDesk | None = None
+    _seal: Seal | None = None
+
+    def __post_init__(self) -> None:
+        self.ledger = self.ledger or LedgerEnd()
+
+    @property
+    def desk(self) -> AnyDesk:
+        """Of one that runs."""
+        assert self._desk is not None
+        return self._desk
+
+    @property
+    def seal(self) -> Seal:
+        """The key of its present generation."""
+        assert self._seal is not None
+        return self._seal
+
+    def take(self, desk: AnyDesk, seal: Seal) -> None:
+        """Go on with these."""
+        self._desk, self._seal = desk, seal
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it decides."""
+        return self.state == "running"
+
+    def entry(self, signer: Signer, kind: str, body: Mapping[str, Any], now: float) -> dict[str, Any]:
+        """The next entry of its ledger, whose times never run back."""
+        at = max(int(now), self.ledger.at)
+        return make_entry(
+            signer,
+            experiment=self.terms.name,
+            number=self.ledger.number,
+            at=at,
+            kind=kind,
+            body=body,
+            previous=self.ledger.head,
+        )
+
+    def page(self) -> dict[str, Any]:
+        """The body of a page of its ledger: what is public now."""
+        desk = self.desk
+        return page_body(
+            decided=desk.decided,
+            closed=desk.closed,
+            epoch=self.epoch,
+            generation=self.seal.generation,
+            released=desk.released(),
+            shares=desk.shares[: len(desk.labels) or None] if self.terms.shows_actions else None,
+        )
+
+
+def begin_desk(terms: Terms) -> AnyDesk:
+    """Before the first round."""
+    return LocalDesk.begin(terms) if terms.is_local else Desk.begin(terms)
+
+
+def restore_desk(terms: Terms, data: bytes) -> AnyDesk:
+    """From a snapshot."""
+    return LocalDesk.restore(terms, data) if terms.is_local else Desk.restore(terms, data)
+
+
+def fingerprint_of(terms: Terms) -> dict[str, str]:
+    """What must be alike to play its log back: that of linear algebra only where a pause uses it."""
+    found = fingerprint()
+    public, _ = terms.policy.begin(terms.problem)
+    if not has_pauses(public):
+        del found["blas"]
+    return found

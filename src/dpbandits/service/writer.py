@@ -1,0 +1,579 @@
+"""The writer: one thread that applies what waits, commits it, and only then answers.
+
+Apply in memory → one transaction for all that waits → answer. If a commit fails, or nobody knows whether
+it did, nothing of it is answered: what is in memory is thrown away and read back from the database, and
+callers repeat with the same request key. So memory is never ahead of the disk for longer than a commit,
+and nobody has seen a decision that a crash could undo.
+
+A fold (`desk.py`) comes after a number of decisions, at which a batch is cut, or after some seconds:
+never because a reward came. After it the keyring forgets the old key, within ten seconds.
+"""
+
+import logging
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from dpbandits.errors import DPBanditsError, HorizonReached, InvalidInput, ServiceError
+from dpbandits.service.clock import Clock
+from dpbandits.service.desk import Desk, Event, Opened
+from dpbandits.service.ledger import Signer, opened_body
+from dpbandits.service.local_desk import LocalDesk
+from dpbandits.service.recovery import recover
+from dpbandits.service.refusals import Refusal
+from dpbandits.service.running import Running, begin_desk, fingerprint_of
+from dpbandits.service.sealing import Keyring, Seal
+from dpbandits.service.store import Fenced, Snapshot, Store
+from dpbandits.service.terms import Terms
+
+log = logging.getLogger("dpbandits.service")
+
+MOST_WAITING = 4000
+_BATCH = 512  # commands in one transaction
+_KEYS_KEPT = 3600.0  # seconds, of request keys, and at least as long as a round is open
+_FOLD_EVERY = 10.0
+_PAGE_EVERY = 60.0
+_BEAT_EVERY = 2.0
+_SILENT = 8.0  # seconds without a sign of life after which a standby takes over
+_FORWARD_EVERY = 10.0  # seconds between two moves of the keyring
+_FORWARD_WITHIN = 60.0  # seconds it may fail before no more is decided
+_ENCODE = msgspec.msgpack.Encoder().encode
+
+
+class Decide(NamedTuple):
+    """Decide for somebody."""
+
+    experiment: int
+    key: bytes
+    token: bytes
+    offered: Any
+    context: Any
+
+
+class Decided(NamedTuple):
+    """What was decided, and whether it was before."""
+
+    opened: Opened
+    repeated: bool
+
+
+class Reward(NamedTuple):
+    """Note what somebody did."""
+
+    experiment: int
+    number: int
+    value: Any
+
+
+class Message(NamedTuple):
+    """Learn from a message of the local model."""
+
+    experiment: int
+    message: bytes
+
+
+class Open(NamedTuple):
+    """Begin an experiment."""
+
+    terms: Terms
+    follows: str | None = None
+
+
+class Stop(NamedTuple):
+    """End an experiment."""
+
+    name: str
+
+
+class Change(NamedTuple):
+    """Let an action come or go."""
+
+    name: str
+    act: str
+    label: str
+
+
+Command = Decide | Reward | Message | Open | Stop | Change
+Waiting = tuple[Any, Command]  # a future of the caller's kind, and what it waits for
+Answer = Any  # or a Refusal
+
+
+class Writer:
+    """Holds all experiments; `submit` from any thread, answers come by `deliver`."""
+
+    def __init__(
+        self,
+        store: Store,
+        keyring: Keyring,
+        deliver: Callable[[Sequence[tuple[Any, Answer]]], None],
+        *,
+        declared: Sequence[Terms] = (),
+        clock: Clock | None = None,
+        fail: Callable[[str], None] | None = None,
+    ) -> None:
+        self.store, self.keyring, self.deliver = store, keyring, deliver
+        self.signer = Signer(keyring.secret_for("ledger"))
+        self.clock, self._declared = clock or Clock(), declared
+        self._fail = fail or (lambda sentence: None)
+        self.state = "starting"  # then standby, recovering, ready, failed, stopped
+        self.running: dict[str, Running] = {}  # by name; replaced as a whole
+        self.by_id: dict[int, Running] = {}
+        self._waiting: deque[Waiting] = deque()
+        self._arrived = threading.Event()
+        self._stopping = False
+        self._folded_at: dict[int, float] = {}
+        self._beat_at = 0.0
+        self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
+        self._behind_since: float | None = None
+        self._forwarding = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._forwarder = threading.Thread(target=self._forward_regularly, name="keyring", daemon=True)
+        self._ended = threading.Event()
+
+    # From other threads
+
+    def start(self) -> None:
+        """Begin; `state` tells when it is ready."""
+        self._thread.start()
+        self._forwarder.start()
+
+    def stop(self) -> None:
+        """Fold everything, so that another version may go on, and end."""
+        self._stopping = True
+        self._arrived.set()
+        self._thread.join()
+        self._ended.set()
+        self._forwarder.join()
+        self.store.close()
+
+    @property
+    def waiting(self) -> int:
+        """How many commands wait."""
+        return len(self._waiting)
+
+    def submit(self, future: Any, command: Command) -> None:
+        """Have a command carried out; its answer comes to the future."""
+        if self.state != "ready":
+            raise Refusal("standby" if self.state == "standby" else "not-ready")
+        if len(self._waiting) >= MOST_WAITING:
+            raise Refusal("busy")
+        self._waiting.append((future, command))
+        if not self._arrived.is_set():
+            self._arrived.set()
+
+    # The thread
+
+    def _run(self) -> None:
+        pause = 0.05
+        while not self._stopping:
+            try:
+                self._lead()
+                pause = 0.05
+                self._serve()
+            except Fenced:
+                log.warning("another process writes now; standing by")
+                self._lose("standby")
+            except ServiceError as error:
+                self._lose("failed")
+                self._fail(str(error))
+                return
+            except (sa.exc.SQLAlchemyError, OSError) as error:
+                if _is_broken_disk(error):
+                    self._lose("failed")
+                    self._fail("the disk does not keep what it is given: not going on")
+                    return
+                log.warning("the database cannot be used (%s); trying again", _said(error))
+                self._lose("recovering")
+                time.sleep(pause)
+                pause = min(2.0 * pause, 2.0)
+            except Exception:
+                log.exception("the writer failed")
+                self._lose("failed")
+                self._fail("the writer failed; its log says why")
+                return
+        self._close_down()
+
+    def _lead(self) -> None:
+        """Become the writer, and get back to where the last one was."""
+        while not self.store.acquire():
+            if self.store.is_sqlite:
+                raise ServiceError(f"{self.store.database} is in use by another process")
+            self.state = "standby"
+            self.store.end_silent_writer(_SILENT)
+            time.sleep(0.5)
+            if self._stopping:
+                raise Fenced
+        self.state = "recovering"
+        self._publish(recover(self.store, self.keyring, self.signer, self.clock))
+        for terms in self._declared:
+            self._open_declared(terms)
+        for one in self.running.values():
+            if one.is_running:
+                one.desk.warm_up()
+        now = self.clock.now()
+        self._folded_at = dict.fromkeys(self.by_id, now)
+        self.state = "ready"
+
+    def _serve(self) -> None:
+        while not self._stopping:
+            self._arrived.wait(0.25)
+            self._arrived.clear()
+            while self._waiting:
+                self._do_batch()
+                self._keep_time()
+            self._keep_time()
+
+    def _close_down(self) -> None:
+        self._lose_waiting()
+        if self.state == "ready":
+            try:
+                for one in self.running.values():
+                    if one.is_running:
+                        self._fold(one, last=True)
+            except (Fenced, sa.exc.SQLAlchemyError, OSError) as error:
+                log.warning("not stopped cleanly: the log will be replayed (%s)", _said(error))
+        self.state = "stopped"
+
+    def _lose(self, state: str) -> None:
+        """Throw away what is in memory; those who wait repeat what they asked."""
+        self.state = state
+        self.store.drop()
+        self._publish([])
+        self._lose_waiting()
+
+    def _lose_waiting(self) -> None:
+        lost = []
+        while self._waiting:
+            lost.append((self._waiting.popleft()[0], Refusal("not-ready")))
+        self.deliver(lost)
+
+    def _publish(self, found: Iterable[Running]) -> None:
+        running = {one.terms.name: one for one in found}
+        self.by_id = {one.id: one for one in running.values()}
+        self.running = running
+
+    # Batches
+
+    def _do_batch(self) -> None:
+        """Carry out what waits, in one transaction, and answer."""
+        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH))]
+        if isinstance(batch[0][1], Open | Stop | Change):
+            self._waiting.extendleft(reversed(batch[1:]))
+            self._do_act(*batch[0])
+            return
+        acts = (place for place, (_, one) in enumerate(batch) if isinstance(one, Open | Stop | Change))
+        cut = next(acts, len(batch))
+        self._waiting.extendleft(reversed(batch[cut:]))
+        batch, answers = batch[:cut], []
+        try:
+            with self.store.writing() as db:
+                pending = _Pending(self, db, [command for _, command in batch])
+                for future, command in batch:
+                    answers.append((future, pending.answer(command)))
+                    if pending.due is not None:
+                        break
+                self._waiting.extendleft(reversed(batch[len(answers) :]))
+                heads = pending.write()
+        except BaseException:
+            self.deliver([(future, Refusal("not-ready")) for future, _ in batch])
+            raise
+        for one, head in heads:
+            one.head = head
+            self._to_forward[one.id] = one.seal, head
+        self.deliver(answers)
+        if pending.due is not None:
+            self._fold(pending.due)
+
+    def _keep_time(self) -> None:
+        """What is due by the clock."""
+        now = self.clock.now()
+        if now - self._beat_at >= _BEAT_EVERY:
+            self.store.beat()
+            self._beat_at = now
+        for one in self.running.values():
+            if one.is_running and now - self._folded_at[one.id] >= _FOLD_EVERY:
+                self._folded_at[one.id] = now
+                if not one.desk.is_idle(now):
+                    self._fold(one)
+
+    def _fold(self, one: Running, *, last: bool = False) -> None:
+        """A snapshot in place of the log, under the next key, with fresh generators."""
+        now, after = self.clock.now(), one.seal.next()
+        data = one.desk.fold(now)
+        entry = None
+        if (last or now - one.ledger.page_at >= _PAGE_EVERY) and self._has_news(one):
+            entry = one.entry(self.signer, "page", one.page(), now)
+        kept = max(_KEYS_KEPT, one.terms.patience or 0.0)
+        with self.store.writing() as db:
+            self.store.move_head(db, one.id, one.epoch, one.head, one.head)
+            self.store.fold(db, one.id, _sealed(one.terms, after, one.head, data))
+            self.store.forget_keys(db, one.id, int(now - kept))
+            if entry is not None:
+                self.store.write_ledger(db, one.id, entry)
+        one.take(one.desk, after)
+        if entry is not None:
+            one.ledger = one.ledger.after(entry)
+        self._folded_at[one.id] = now
+        self._to_forward[one.id] = after, one.head
+
+    def _has_news(self, one: Running) -> bool:
+        page = one.ledger.page
+        told = (0, 0) if page is None else (page["decided"], page["closed"])
+        return told != (one.desk.decided, one.desk.closed)
+
+    # Acts of the operator
+
+    def _do_act(self, future: Any, command: Command) -> None:
+        try:
+            match command:
+                case Open(terms, follows):
+                    answer: Any = self._open(terms, follows)
+                case Stop(name):
+                    answer = self._stop(self._named(name))
+                case Change(name, act, label):
+                    answer = self._change(self._named(name), act, label)
+        except Refusal as refusal:
+            answer = refusal
+        except BaseException:
+            self.deliver([(future, Refusal("not-ready"))])
+            raise
+        self.deliver([(future, answer)])
+
+    def _named(self, name: str) -> Running:
+        one = self.running.get(name)
+        if one is None:
+            raise Refusal("no-such-experiment")
+        if not one.is_running:
+            raise Refusal("stopped")
+        return one
+
+    def _open(self, terms: Terms, follows: str | None = None) -> str:
+        if terms.name in self.running:
+            raise Refusal("exists")
+        now, desk = self.clock.now(), begin_desk(terms)
+        body = opened_body(
+            experiment=terms.name,
+            policy=terms.policy,
+            problem=terms.problem,
+            labels=terms.labels,
+            in_flight=terms.in_flight,
+            patience=terms.patience,
+            noise=desk.noise,
+            key=self.signer.public_key,
+            population=terms.population,
+            budgets=self._budgets_of(terms.population),
+            follows=follows,
+        )
+        with self.store.writing() as db:
+            added = self.store.add_experiment(db, terms.name, terms.to_dict())
+            # On disk before anything is sealed with it; left over if the transaction fails.
+            one = Running(added, terms, epoch=1)
+            one.take(desk, self.keyring.begin(added))
+            entry = one.entry(self.signer, "opened", body, now)
+            self.store.fold(db, added, _sealed(terms, one.seal, 0, desk.snapshot()))
+            self.store.write_ledger(db, added, entry)
+        one.ledger = one.ledger.after(entry)
+        desk.warm_up()
+        self._folded_at[added] = now
+        self._publish([*self.running.values(), one])
+        log.info("%s begins: %s", terms.name, desk.guarantee)
+        return terms.name
+
+    def _budgets_of(self, population: str | None) -> dict[str, Any]:
+        others = (one.terms for one in self.running.values())
+        return {
+            terms.name: terms.guarantee.budget
+            for terms in others
+            if population is not None and terms.population == population
+        }
+
+    def _open_declared(self, terms: Terms) -> None:
+        """One from a file, unless it is there; an experiment never changes."""
+        known = self.running.get(terms.name)
+        if known is None:
+            try:
+                self._open(terms)
+            except DPBanditsError as error:
+                raise ServiceError(f"{terms.name} cannot begin: {error}") from error
+        elif dict(known.terms.declared) != dict(terms.declared):
+            raise ServiceError(
+                f"{terms.name} was begun with other terms, and an experiment never changes: give the "
+                "new terms another name, or write the old ones"
+            )
+
+    def _stop(self, one: Running) -> str:
+        """Close and release what there is, publish it, and erase all that is not public."""
+        now, desk = self.clock.now(), one.desk
+        if isinstance(desk, Desk):
+            with suppress(HorizonReached):  # then all that may be released was
+                desk.learner.close()
+        page = one.entry(self.signer, "page", one.page(), now)
+        ledger = one.ledger.after(page)
+        body = {"decided": desk.decided, "closed": desk.closed}
+        ended = Running(one.id, one.terms, "stopped", one.epoch, one.head, ledger)
+        entry = ended.entry(self.signer, "stopped", body, now)
+        with self.store.writing() as db:
+            self.store.move_head(db, one.id, one.epoch, one.head, one.head)
+            self.store.write_ledger(db, one.id, page)
+            self.store.write_ledger(db, one.id, entry)
+            self.store.end(db, one.id, "stopped")
+        ended.ledger = ledger.after(entry)
+        with self._forwarding:
+            self._to_forward.pop(one.id, None)
+            self.keyring.forget(one.id)
+        self._publish([ended if other is one else other for other in self.running.values()])
+        return one.terms.name
+
+    def _change(self, one: Running, act: str, label: str) -> str:
+        desk = one.desk
+        if isinstance(desk, LocalDesk):
+            raise Refusal("cannot-change")
+        event = desk.change(act, label)
+        body = {"act": act, "label": label, "decided": desk.decided}
+        entry, head = one.entry(self.signer, "changed", body, self.clock.now()), one.head + 1
+        with self.store.writing() as db:
+            self.store.move_head(db, one.id, one.epoch, one.head, head)
+            self.store.append(db, one.id, head, one.seal.close("log", head, _ENCODE([event])))
+            self.store.write_ledger(db, one.id, entry)
+        one.head, one.ledger = head, one.ledger.after(entry)
+        return label
+
+    # The keyring, in a thread of its own: a slow disk must not hold decisions up
+
+    def _forward_regularly(self) -> None:
+        while not self._ended.wait(_FORWARD_EVERY):
+            self._forward()
+        self._forward()
+
+    def _forward(self) -> None:
+        """Let the keyring forget the keys of what was folded."""
+        with self._forwarding:
+            moved = dict(self._to_forward)
+            try:
+                if moved:
+                    self.keyring.advance(moved)
+            except ServiceError as error:
+                log.error("%s; old keys are not forgotten", error)
+                self._behind_since = self._behind_since or time.monotonic()
+                if time.monotonic() - self._behind_since > _FORWARD_WITHIN and self.state == "ready":
+                    self.state = "keyring"
+                return
+            self._behind_since = None
+            if self.state == "keyring":
+                self.state = "ready"
+            for experiment, told in moved.items():
+                if self._to_forward.get(experiment) == told:
+                    del self._to_forward[experiment]
+
+
+class _Pending:
+    """What one transaction will hold."""
+
+    def __init__(self, writer: Writer, db: Any, commands: Sequence[Command]) -> None:
+        self._writer, self._db = writer, db
+        self._events: dict[int, list[Event]] = {}
+        self._keys: dict[int, list[bytes]] = {}
+        self._now = writer.clock.now()
+        self.due: Running | None = None  # what is to be folded before anything else is decided
+        asked: dict[int, set[bytes]] = {}
+        for one in commands:
+            if isinstance(one, Decide):
+                asked.setdefault(one.experiment, set()).add(one.key)
+        # Those decided before; those of this batch are added as they are.
+        self._spent = {
+            experiment: writer.store.known_keys(db, experiment, keys)
+            for experiment, keys in asked.items()
+        }
+
+    def answer(self, command: Command) -> Answer:
+        """Carry one out, in memory."""
+        one = self._writer.by_id.get(command.experiment)  # type: ignore[union-attr]
+        try:
+            if one is None:
+                raise Refusal("no-such-experiment")
+            if not one.is_running:
+                raise Refusal("stopped")
+            match command:
+                case Decide():
+                    return self._decide(one, command)
+                case Reward(_, number, value):
+                    return self._note(one, one.desk.reward(number, value))  # type: ignore[union-attr]
+                case Message(_, message):
+                    return self._receive(one, message)
+        except Refusal as refusal:
+            return refusal
+        except InvalidInput:
+            return Refusal("invalid-reward")
+        raise AssertionError(command)
+
+    def _decide(self, one: Running, command: Decide) -> Decided:
+        desk = one.desk
+        assert isinstance(desk, Desk)
+        known = desk.known(command.key)
+        if known is not None:
+            return Decided(known, True)
+        spent = self._spent[one.id]
+        if command.key in spent:
+            raise Refusal("closed")
+        opened, event = desk.decide(self._now, *command[1:])
+        spent.add(command.key)
+        self._keys.setdefault(one.id, []).append(command.key)
+        self._note(one, event)
+        if desk.is_fold_due():
+            self.due = one
+        return Decided(opened, False)
+
+    def _receive(self, one: Running, message: bytes) -> bool:
+        assert isinstance(one.desk, LocalDesk)
+        self._note(one, one.desk.receive(message))
+        if one.desk.is_fold_due():
+            self.due = one
+        return True
+
+    def _note(self, one: Running, event: Event | None) -> bool:
+        """Put an event into the log, unless there is nothing new; whether there was."""
+        if event is not None:
+            self._events.setdefault(one.id, []).append(event)
+        return event is not None
+
+    def write(self) -> list[tuple[Running, int]]:
+        """Into the database; the new heads, for when it is committed."""
+        store, heads = self._writer.store, []
+        for experiment, events in self._events.items():
+            one = self._writer.by_id[experiment]
+            head = one.head + 1
+            store.move_head(self._db, one.id, one.epoch, one.head, head)
+            store.append(self._db, one.id, head, one.seal.close("log", head, _ENCODE(events)))
+            heads.append((one, head))
+        for experiment, keys in self._keys.items():
+            store.remember_keys(self._db, experiment, keys, int(self._now))
+        return heads
+
+
+def _sealed(terms: Terms, seal: Seal, head: int, data: bytes) -> Snapshot:
+    fingerprint = msgspec.json.encode(fingerprint_of(terms)).decode()
+    sealed = seal.close("snapshot", seal.generation, data)
+    return Snapshot(seal.generation, head, fingerprint, sealed)
+
+
+def _is_broken_disk(error: Exception) -> bool:
+    """Whether SQLite could not write or sync for another reason than a full disk.
+
+    After a failed fsync the page cache may hold what the disk does not: only a new process may go on.
+    """
+    cause = getattr(error, "orig", error)
+    code = getattr(cause, "sqlite_errorcode", 0)
+    no_room = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_NOMEM)
+    return bool(code & 0xFF == sqlite3.SQLITE_IOERR and code not in no_room)
+
+
+def _said(error: BaseException) -> str:
+    """The first line of an error; never its parameters."""
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
