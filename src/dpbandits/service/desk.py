@@ -37,9 +37,7 @@ from dpbandits.service.terms import Terms, check_label
 
 Event = Sequence[Any]
 
-_FOLD_AFTER = (
-    1000  # decisions; a snapshot holds the open rounds, so as many as are open if those are more
-)
+_FOLD_AFTER = 1000  # decisions; a snapshot holds the open rounds, so as many as are open if those are more
 _BYTES_A_DECISION = 256  # of the register of people, so that writing it costs no more than the log does
 
 
