@@ -6,7 +6,11 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := pyproject.toml constraints.txt
 
-.PHONY: demo test quick coverage bench docs release-check clean
+# Programs that some tests need; without them those tests are skipped.
+MISSING := $(if $(wildcard /usr/lib/postgresql/*/bin/initdb),,postgresql) \
+	$(if $(shell command -v chromium || command -v google-chrome),,chromium)
+
+.PHONY: demo test quick coverage bench docs release-check system-packages clean
 # The tests of a file that takes long are marked `slow`; `make quick` leaves them out.
 QUICK := tests -m "not slow"
 
@@ -38,6 +42,13 @@ docs: $(VENV)/.development  ## generated pages and pictures, docs/reproduction.m
 release-check: $(VENV)/.development  ## build the wheel, and run the README from it in empty environments
 	@$(PIP) --editable '.[release]'
 	$(BIN)/python .ci/check_release.py
+
+system-packages:  ## PostgreSQL and Chromium, by Debian's package manager, where they are missing
+ifneq ($(strip $(MISSING)),)
+	@test "$$(id -u)" = 0 || { echo "please install, as root: apt-get install $(strip $(MISSING))"; exit 1; }
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $(MISSING)
+endif
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit("dpbandits needs Python 3.11 to 3.13, this is " + sys.version) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
