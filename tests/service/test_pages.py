@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import combinations, pairwise
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 import sample_views
 from browser import SIZES, opened
+from numpy.typing import NDArray
 from playwright.sync_api import Browser
 from sample_views import Sample
 
 import dpbandits as dpb
 from dpbandits.service.ledger import verify
 from dpbandits.service.pages import CSP, render
+from dpbandits.service.pictures import COLOURS
 
 pytestmark = pytest.mark.slow
 
@@ -120,13 +124,45 @@ def test_the_policy_allows_the_style_and_nothing_else(samples: dict[str, Sample]
     assert "unsafe" not in CSP and "http" not in CSP
 
 
+# What people with one kind of cone missing see (Machado et al. 2009), in linear light.
+SEEN = {
+    "all cones": np.eye(3),
+    "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no blue": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+TO_XYZ = [[0.434, 0.376, 0.190], [0.2126, 0.7152, 0.0722], [0.018, 0.109, 0.873]]  # white is 1, 1, 1
+
+
+def lab(colour: str, seen: Any) -> NDArray[np.float64]:
+    """In a space where distances are about as they look: 2 is the least that is seen at all."""
+    values = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255.0
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    x, y, z = np.cbrt(np.asarray(TO_XYZ) @ np.clip(np.asarray(seen) @ linear, 0.001, 1.0))
+    return np.array([116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)])
+
+
+@pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_are_told_apart_by_the_colour_blind(scheme: int, seen: Any) -> None:
+    found = re.findall(r"--c\d: (#\w{6})", shown())
+    assert len(found) == 2 * (COLOURS + 1)
+    colours = found[scheme * (COLOURS + 1) :][: COLOURS + 1]
+    apart = [np.linalg.norm(lab(a, seen) - lab(b, seen)) for a, b in combinations(colours, 2)]
+    assert min(apart) > 15.0
+    # Neighbours in the picture more so.
+    assert min(np.linalg.norm(lab(a, seen) - lab(b, seen)) for a, b in pairwise(colours)) > 20.0
+    assert np.linalg.norm(lab("#44a796", SEEN["no green"]) - lab("#c66a7a", SEEN["no green"])) < 15.0
+
+
 def test_arms(samples: dict[str, Sample]) -> None:
     view, entries = samples["arms"]
     page = shown(samples["arms"])
     text = text_of(page)
     assert str(view.guarantee) in text and "Running" in text and "1-GDP privacy budget" in text
     assert "Continue to payment leads; at least" in text and "Get it retired" in text
-    assert "6,000 of 20,000 rounds" in text and "both experiments on shoppers" in text
+    assert "6,000 of 20,000 rounds" in text and "all of 1-GDP" in text
+    assert "both experiments on shoppers" in text
     assert "Share of decisions over time" in text and entries[-1]["hash"] in text
     assert "/v1/experiments/checkout-button/ledger" in page
     assert page.count('class="dot"') == 5
@@ -162,6 +198,10 @@ def test_other_models(samples: dict[str, Sample]) -> None:
 def test_sets_and_many_arms(samples: dict[str, Sample]) -> None:
     text = text_of(shown(samples["matroid"]))
     assert "What is known of each item" in text and "lead; at least" in text
+    view, entries = samples["matroid"]
+    assert view.released is not None
+    large = replace(view, released=replace(view.released, leading=tuple(range(20))))
+    assert "Local, 6, 7, 12 more lead; at least" in text_of(shown((large, entries))).replace(" ,", ",")
     many = shown(samples["many"])
     assert "18 more" in text_of(many) and many.count('scope="row"') == 30
     # The most frequent come first.
