@@ -8,7 +8,8 @@ SOURCES := pyproject.toml constraints.txt
 
 # Programs that some tests need; without them those tests are skipped.
 MISSING := $(if $(wildcard /usr/lib/postgresql/*/bin/initdb),,postgresql) \
-	$(if $(shell command -v chromium || command -v google-chrome),,chromium)
+	$(if $(shell command -v chromium || command -v google-chrome),,chromium) \
+	$(if $(shell command -v systemd-analyze),,systemd) $(if $(shell command -v haproxy),,haproxy)
 
 .PHONY: demo test quick coverage bench docs release-check system-packages clean
 # The tests of a file that takes long are marked `slow`; `make quick` leaves them out.
@@ -43,7 +44,7 @@ release-check: $(VENV)/.development  ## build the wheel, and run the README from
 	@$(PIP) --editable '.[release]'
 	$(BIN)/python .ci/check_release.py
 
-system-packages:  ## PostgreSQL and Chromium, by Debian's package manager, where they are missing
+system-packages:  ## PostgreSQL, Chromium and what checks deploy/, from Debian, where missing
 ifneq ($(strip $(MISSING)),)
 	@test "$$(id -u)" = 0 || { echo "please install, as root: apt-get install $(strip $(MISSING))"; exit 1; }
 	apt-get update -qq

@@ -17,10 +17,15 @@ pytestmark = pytest.mark.slow
 
 SECONDS = 0.4  # limits of the server under test
 HEAD, BODY = 2_000, 5_000
+PART = 10**6 * b"x"
+LONG = 20 * len(PART)  # more than the buffers of a connection hold
 
 
 class Echo:
-    """Reads the body and answers with its length; `/early` and `/late` do not wait for it."""
+    """Reads the body and answers with its length; `/early` and `/late` do not wait for it.
+
+    `/long` answers at length, in parts.
+    """
 
     def __init__(self) -> None:
         self.release = threading.Event()
@@ -45,10 +50,20 @@ class Echo:
             await asyncio.to_thread(self.release.wait, 10)
         if scope["path"] == "/late":
             await asyncio.sleep(2 * SECONDS)
+        if scope["path"] == "/long":
+            await self.answer_at_length(send)
+            return
         await send(
             {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]}
         )
         await send({"type": "http.response.body", "body": b"%5d" % size})
+        self.done += 1
+
+    async def answer_at_length(self, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(LONG // len(PART)):
+            await send({"type": "http.response.body", "body": PART, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
         self.done += 1
 
     def settle(self) -> None:
@@ -63,7 +78,13 @@ class Running:
 
     def __init__(self, loop: Any) -> None:
         self.app = Echo()
-        protocol = guarded(head_bytes=HEAD, head_seconds=SECONDS, body_bytes=BODY, body_seconds=SECONDS)
+        protocol = guarded(
+            head_bytes=HEAD,
+            head_seconds=SECONDS,
+            body_bytes=BODY,
+            body_seconds=SECONDS,
+            answer_seconds=SECONDS,
+        )
         config = uvicorn.Config(
             self.app,
             http=protocol,
@@ -344,6 +365,32 @@ def test_a_long_queue_of_pipelined_requests_is_cut(running: Running) -> None:
     assert running.ask(get("/slow") + 10 * MOST_PIPELINED * get("/")) == b""
     assert running.app.started <= 1
     running.app.release.set()
+
+
+def test_a_long_answer_may_be_read_slowly_but_not_never(running: Running) -> None:
+    with running.connect() as connection:
+        connection.sendall(get("/long", CLOSE))
+        size, start = 0, time.monotonic()
+        while piece := connection.recv(10**6):
+            size += len(piece)
+            time.sleep(SECONDS / 10)
+        assert size > LONG
+        assert time.monotonic() - start > 2 * SECONDS
+    running.app.reset()
+    with running.connect() as connection:
+        connection.sendall(get("/long"))
+        time.sleep(0.1)
+        start = time.monotonic()
+        running.app.settle()
+        assert running.app.done == 1 and time.monotonic() - start < 5 * SECONDS
+        assert len(read_all(connection)) < LONG
+
+
+def test_an_upgrade_is_served_as_a_request(running: Running) -> None:
+    upgrade = get("/", b"connection: upgrade", b"upgrade: h2c")
+    with running.connect() as connection:
+        connection.sendall(upgrade)
+        read_until(connection, b"    0")
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -16,15 +16,15 @@ MOST_PIPELINED = 32  # requests that wait for the answers before theirs: each ho
 LINGER = 1.0  # seconds in which a refused client may read its answer before the connection is cut
 
 
-# Which part of a request is being sent on a connection; limits are listed in this order.
-NONE, HEAD, BODY = range(3)
+# What is being sent on a connection; limits are listed in this order.
+NONE, HEAD, BODY, ANSWER = range(4)
 
 
 class GuardedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits on bytes and seconds, for the head and for the body as sent."""
 
     most_bytes: ClassVar[tuple[int, int, int]]
-    most_seconds: ClassVar[tuple[float, float, float]]
+    most_seconds: ClassVar[tuple[float, float, float, float]]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -32,6 +32,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.seen = 0  # bytes of this stage
         self.timer: TimerHandle | None = None
         self.refusal: Refusal | None = None
+        self.stuck: TimerHandle | None = None
 
     # What the transport calls
 
@@ -43,7 +44,20 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         """No timer outlives its connection."""
         self._enter(NONE)
+        self.resume_writing()
         super().connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """A long answer waits to be read: not for ever, since it is held in memory."""
+        super().pause_writing()
+        self.stuck = self.loop.call_later(self.most_seconds[ANSWER], self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It was read."""
+        super().resume_writing()
+        if self.stuck is not None:
+            self.stuck.cancel()
+            self.stuck = None
 
     def data_received(self, data: bytes) -> None:
         """Parse as much as the limits allow."""
@@ -147,15 +161,16 @@ def guarded(
     head_seconds: float = 5.0,
     body_bytes: int = 65_536,
     body_seconds: float = 5.0,
+    answer_seconds: float = 20.0,
 ) -> type[GuardedProtocol]:
     """A protocol for `uvicorn.Config(http=…)` that answers 431, 413 and 408, and closes.
 
     Sizes are as sent: a body in chunks counts with its framing. A connection on which nothing is sent is
-    closed after `head_seconds`.
+    closed after `head_seconds`; one on which an answer is not read, after `answer_seconds`.
     """
 
     class Guarded(GuardedProtocol):
         most_bytes: ClassVar = (0, head_bytes, body_bytes)
-        most_seconds: ClassVar = (head_seconds, head_seconds, body_seconds)
+        most_seconds: ClassVar = (head_seconds, head_seconds, body_seconds, answer_seconds)
 
     return Guarded

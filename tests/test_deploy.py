@@ -1,0 +1,206 @@
+"""The files in deploy/: each is sound for the tools that read it, and they agree with each other.
+
+No container is built here: that needs an engine.
+"""
+
+import itertools
+import json
+import re
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from needed import program
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+ROOT = DEPLOY.parent
+UNIT = DEPLOY / "dpbandits.service"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+SERVICE: dict[str, Any] = COMPOSE["services"]["service"]
+OURS = ("service", "standby")
+
+
+def _instructions() -> list[tuple[str, str]]:
+    """Those of the Dockerfile, in order: (RUN, what it runs)."""
+    text = re.sub(r"^#.*\n", "", (DEPLOY / "Dockerfile").read_text(), flags=re.MULTILINE)
+    lines = text.replace("\\\n", " ").splitlines()
+    return [(line.split()[0], line.split(maxsplit=1)[1]) for line in lines if line.strip()]
+
+
+def _last(instruction: str) -> str:
+    return [text for name, text in _instructions() if name == instruction][-1]
+
+
+def _image_command() -> list[str]:
+    return [*json.loads(_last("ENTRYPOINT")), *json.loads(_last("CMD"))]
+
+
+def _compose_command() -> list[str]:
+    """What the shell runs, after the password."""
+    words = shlex.split(SERVICE["command"][0].replace("$$", "$"))
+    return words[words.index("dpbandits") :]
+
+
+def _unit() -> dict[str, list[str]]:
+    """The settings of the unit, each with all its values."""
+    found: dict[str, list[str]] = {}
+    text = UNIT.read_text().replace("\\\n", " ")
+    for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE):
+        found.setdefault(name, []).append(value.strip())
+    return found
+
+
+def _unit_command() -> list[str]:
+    return shlex.split(_unit()["ExecStart"][0])
+
+
+COMMANDS = {"image": _image_command(), "compose": _compose_command(), "unit": _unit_command()}
+
+
+def _option(command: list[str], name: str) -> str:
+    return command[command.index(name) + 1]
+
+
+def _checked(*command: str | Path) -> str:
+    done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_commands_are_ones_that_serve_takes(command: list[str]) -> None:
+    pytest.importorskip("dpbandits.cli.serve")
+    import typer
+
+    from dpbandits.cli.main import app
+
+    serve = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    assert Path(command[0]).name == "dpbandits" and command[1] == "serve"
+    known = set(itertools.chain.from_iterable(option.opts for option in serve.params))
+    assert {word for word in command if word.startswith("--")} <= known
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_the_keyring_is_not_beside_the_database(command: list[str]) -> None:
+    database, keyring = _option(command, "--db"), Path(_option(command, "--keyring"))
+    assert database.startswith("postgresql://") or Path(database).parent != keyring.parent
+    assert keyring.parent not in Path(database).parents
+
+
+def test_volumes_hold_what_must_stay() -> None:
+    volumes = {Path(path) for path in json.loads(_last("VOLUME"))}
+    image = COMMANDS["image"]
+    assert {Path(_option(image, name)).parent for name in ("--db", "--keyring")} == volumes
+    keyring = str(Path(_option(COMMANDS["compose"], "--keyring")).parent)
+    for name in OURS:
+        assert f"keyring:{keyring}" in COMPOSE["services"][name]["volumes"]
+    assert COMPOSE["services"]["database"]["volumes"] == ["database:/var/lib/postgresql/data"]
+    assert set(COMPOSE["volumes"]) == {"database", "keyring"}
+    folders = {f"%S/{name}" for name in _unit()["StateDirectory"][0].split()}
+    unit = COMMANDS["unit"]
+    assert {str(Path(_option(unit, name)).parent) for name in ("--db", "--keyring")} == folders
+
+
+def test_ports_agree() -> None:
+    port = _last("EXPOSE")
+    assert {_option(command, "--port") for command in COMMANDS.values()} == {port}
+    assert f"127.0.0.1:{port}/health" in _last("HEALTHCHECK")
+    proxy = (DEPLOY / "haproxy.cfg").read_text()
+    servers = dict(re.findall(r"^ +server (\w+) (\S+)$", proxy, re.MULTILINE))
+    assert servers == {name: f"{name}:{port}" for name in OURS}
+    bound = re.findall(r"bind :(\d+)", proxy)
+    (published,) = COMPOSE["services"]["entrance"]["ports"]
+    assert published.split(":") == ["127.0.0.1", port, *bound]
+
+
+def test_the_image_holds_what_its_file_copies() -> None:
+    ignore = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    allowed = {line[1:] for line in ignore if line.startswith("!")}
+    copied = [text.split() for name, text in _instructions() if name == "COPY" and "--from" not in text]
+    sources = set(itertools.chain.from_iterable(words[:-1] for words in copied))
+    assert sources == allowed
+    assert all((ROOT / source).exists() for source in sources)
+
+
+def test_the_image_finds_what_it_compiled() -> None:
+    runs = [text for name, text in _instructions() if name == "RUN"]
+    assert any(text.endswith("dpbandits warm") for text in runs)
+    built, run = (
+        dict(re.findall(r"(\w+)=(\S+)", text)) for name, text in _instructions() if name == "ENV"
+    )
+    for setting in ("NUMBA_CPU_NAME", "XDG_CACHE_HOME"):
+        assert built[setting] == run[setting]
+    copies = [text for name, text in _instructions() if name == "COPY"]
+    cache = built["XDG_CACHE_HOME"]
+    assert f"--from=build --chown=dpbandits:dpbandits {cache} {cache}" in copies
+
+
+def test_nobody_runs_as_root() -> None:
+    user = _last("USER").split(":")[0]
+    assert int(user) > 0 and f"--uid {user}" in " ".join(text for _, text in _instructions())
+    assert _unit()["User"] == ["dpbandits"]
+    assert re.search(r"^u dpbandits ", (DEPLOY / "dpbandits.sysusers").read_text(), re.MULTILINE)
+    for name in OURS:
+        service = COMPOSE["services"][name]
+        assert service["cap_drop"] == ["ALL"] and "no-new-privileges:true" in service["security_opt"]
+        assert "user" not in service and "privileged" not in service
+
+
+def test_no_password_is_written_down() -> None:
+    for path in DEPLOY.iterdir():
+        assert not re.search(r"postgres\w*://\w+:", path.read_text()), path.name
+    secrets = COMPOSE["secrets"]
+    assert list(secrets) == ["database-password"]
+    folder = Path(secrets["database-password"]["file"]).parent
+    assert f"deploy/{folder}/" in (ROOT / ".gitignore").read_text().splitlines()
+    for name in (*OURS, "database"):
+        assert COMPOSE["services"][name]["secrets"] == list(secrets)
+    assert "/run/secrets/database-password" in SERVICE["command"][0]
+
+
+def test_raw_data_leaves_memory_neither_by_swap_nor_by_a_dump() -> None:
+    unit = _unit()
+    assert unit["MemorySwapMax"] == ["0"] and unit["LimitCORE"] == ["0"]
+    for name in OURS:
+        service = COMPOSE["services"][name]
+        assert service["memswap_limit"] == service["mem_limit"] and service["ulimits"]["core"] == 0
+
+
+def test_the_standby_is_the_service_again() -> None:
+    standby = COMPOSE["services"]["standby"]
+    apart = {"build", "depends_on"}
+    assert {k: v for k, v in SERVICE.items() if k not in apart} == {
+        k: v for k, v in standby.items() if k not in apart
+    }
+
+
+def test_the_example_is_an_experiments_file() -> None:
+    found = tomllib.loads((DEPLOY / "experiments.toml").read_text())
+    assert [one["name"] for one in found["experiment"]] == ["headline", "teaser"]
+    terms = pytest.importorskip("dpbandits.service.terms")
+    for one in found["experiment"]:
+        assert terms.Terms.read(one).name == one["name"]
+
+
+def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path: Path) -> None:
+    copy = tmp_path / UNIT.name
+    copy.write_text(UNIT.read_text().replace(_unit_command()[0], "/bin/true"))
+    analyze = program("systemd-analyze")
+    assert _checked(analyze, "verify", copy) == ""
+    _checked(analyze, "security", "--offline=true", "--threshold=20", copy)  # tenths; 100 is wide open
+
+
+def test_haproxy_takes_its_file() -> None:
+    _checked(program("haproxy"), "-c", "-f", "haproxy.cfg")
+
+
+def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
+    assert _checked(program("hadolint"), "Dockerfile") == ""
+
+
+def test_the_compose_file_fits_its_schema() -> None:
+    _checked(program("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "compose.yaml")
