@@ -14,6 +14,7 @@ from dpbandits.policies.testing import rehearse
 from dpbandits.simulation import replicate
 from dpbandits.simulation import run as run_module
 from dpbandits.simulation.replicate import thin_grid
+from dpbandits.simulation.timing import Schedule
 from dpbandits.testing.driving import drive
 
 WORLD = dpb.worlds.BernoulliArms((0.8, 0.5, 0.2))
@@ -204,3 +205,9 @@ def test_the_plot_is_the_same_file_every_time(trace: dpb.Trace, tmp_path: Path) 
     trace.plot(tmp_path / "a.svg")
     trace.plot(tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_rounds_in_flight_go_on_for_as_many_blocks_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_one_block = simulate(in_flight=3, runs=1)
+    monkeypatch.setattr(Schedule, "size", 5)
+    assert same(simulate(in_flight=3, runs=1), in_one_block)

@@ -37,9 +37,7 @@ from dpbandits.service.terms import Terms, check_label
 
 Event = Sequence[Any]
 
-_FOLD_AFTER = (
-    1000  # decisions; a snapshot holds the open rounds, so as many as are open if those are more
-)
+_FOLD_AFTER = 1000  # decisions; a snapshot holds the open rounds, so as many as are open if those are more
 _BYTES_A_DECISION = 256  # of the register of people, so that writing it costs no more than the log does
 
 
@@ -219,7 +217,8 @@ class Desk:
             else:
                 self.learner.revive(self._arm(label))
         except InvalidInput as error:
-            raise Refusal("cannot-change", detail=_without_input(error, label)) from None
+            # These sentences name the arm by its number, and do not repeat the label.
+            raise Refusal("cannot-change", detail=f"{error}.") from None
         return (Kind.CHANGE, act, label)
 
     def expire(self, now: float) -> None:
@@ -308,8 +307,3 @@ def read_context(problem: Any, given: Any) -> tuple[Any, Any]:
         return None, offered_context(problem, ())[0]
     offered = checks.array("numbers", given) if isinstance(given, list) else given
     return offered, offered_context(problem, (offered,))[0]
-
-
-def _without_input(error: Exception, label: str) -> str:
-    """A sentence for the caller; what she sent is not repeated."""
-    return str(error).replace(label, "…")

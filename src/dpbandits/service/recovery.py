@@ -45,6 +45,7 @@ def _recovered(store: Store, keyring: Keyring, signer: Signer, clock: Clock, row
     with store.writing() as db:
         one.ledger = _ledger_end(store, db, row.id)
         if not one.is_running:
+            one.counts = counts_of(one.ledger)
             return one
         replayed = _replay(store, keyring, clock, db, one)
         entry = one.entry(signer, "resumed", {"epoch": one.epoch, "version": __version__}, clock.now())
@@ -80,6 +81,22 @@ def _replay(store: Store, keyring: Keyring, clock: Clock, db: Connection, one: R
         )
     clock.not_before(desk.now)
     return replayed
+
+
+def directory(store: Store) -> list[Running]:
+    """Every experiment as far as it is public: for a standby, which has none at work."""
+    with store.reading() as db:
+        found = []
+        for row in store.experiments(db):
+            terms, end = Terms.from_dict(json.loads(row.terms)), _ledger_end(store, db, row.id)
+            found.append(Running(row.id, terms, row.state, row.epoch, row.head, end, counts_of(end)))
+        return found
+
+
+def counts_of(ledger: LedgerEnd) -> tuple[int, int]:
+    """Decisions and closed rounds, by the last page."""
+    page = ledger.page
+    return (0, 0) if page is None else (page["decided"], page["closed"])
 
 
 def _refuse_other_machine(name: str, was: dict[str, str]) -> None:

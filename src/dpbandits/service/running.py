@@ -1,7 +1,7 @@
 """An experiment in the writer's hands: its desk, its place in the log, and its ledger."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpbandits.engine import has_pauses
@@ -46,17 +46,20 @@ class Running:
     state: str = "running"
     epoch: int = 0
     head: int = 0
-    ledger: LedgerEnd = None  # type: ignore[assignment]
+    ledger: LedgerEnd = field(default_factory=LedgerEnd)
+    counts: tuple[int, int] = (0, 0)  # decided and closed, as of the last commit
     _desk: AnyDesk | None = None
     _seal: Seal | None = None
-
-    def __post_init__(self) -> None:
-        self.ledger = self.ledger or LedgerEnd()
 
     @property
     def desk(self) -> AnyDesk:
         """Of one that runs."""
         assert self._desk is not None
+        return self._desk
+
+    @property
+    def public_desk(self) -> AnyDesk | None:
+        """To read labels and the like of, where it is at work."""
         return self._desk
 
     @property
@@ -68,6 +71,18 @@ class Running:
     def take(self, desk: AnyDesk, seal: Seal) -> None:
         """Go on with these."""
         self._desk, self._seal = desk, seal
+        self.count()
+
+    def count(self) -> None:
+        """Let everybody see what is committed now."""
+        self.counts = self.desk.decided, self.desk.closed
+
+    @property
+    def generation(self) -> int:
+        """How often it was folded; for one that has ended, by its last page."""
+        if self._seal is not None:
+            return self._seal.generation
+        return 0 if self.ledger.page is None else int(self.ledger.page["generation"])
 
     @property
     def is_running(self) -> bool:

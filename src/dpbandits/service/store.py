@@ -12,8 +12,8 @@
 
 **The fence.** Whoever becomes the writer adds one to each experiment's epoch. Every transaction moves
 the head of the experiments it touches, `where epoch = mine and head = what I read`, and must meet a row:
-an earlier writer that wakes up, or a second one that should not be there, meets none and changes nothing.
-Locks only decide who tries: a file lock beside SQLite, an advisory lock in PostgreSQL.
+an earlier writer that wakes up, or a second one that should not be there, meets none and changes
+nothing. Locks only decide who tries: a file lock beside SQLite, an advisory lock in PostgreSQL.
 
 Nothing private is in a statement but sealed bytes and keyed hashes; errors never show parameters.
 """
@@ -22,7 +22,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -221,8 +221,9 @@ class Store:
         """Give up the writer's connection, in whatever state it is."""
         held, self._held = self._held, None
         if held is not None:
-            held.invalidate()
-            held.close()
+            with suppress(sa.exc.SQLAlchemyError):
+                held.invalidate()
+                held.close()
 
     def end_silent_writer(self, after: float) -> bool:
         """Where the writer has given no sign of life for so many seconds: end its connection.
@@ -231,7 +232,8 @@ class Store:
         """
         silent = (
             "select pg_terminate_backend(l.pid) from pg_locks l, service s "
-            "where l.locktype = 'advisory' and l.pid <> pg_backend_pid() and (l.classid::bigint << 32 | l.objid::bigint) = :key "
+            "where l.locktype = 'advisory' and l.pid <> pg_backend_pid() "
+            "and (l.classid::bigint << 32 | l.objid::bigint) = :key "
             "and extract(epoch from clock_timestamp()) - s.beat > :after"
         )
         with self._reading.begin() as db:
@@ -369,6 +371,26 @@ class Store:
         )
         found = db.execute(wanted.order_by(ledger.c.number).limit(limit)).scalars()
         return [json.loads(body) for body in found]
+
+    def pages(self, db: Connection, experiment: int, most: int) -> list[dict[str, Any]]:
+        """The pages of a ledger; of many only some, the last among them."""
+        count = sa.select(sa.func.max(ledger.c.number)).where(ledger.c.experiment == experiment)
+        last = db.execute(count).scalar() or 0
+        page = sa.select(sa.func.max(ledger.c.number)).where(
+            ledger.c.experiment == experiment, ledger.c.kind == "page"
+        )
+        thinned = (ledger.c.number % max(1, last // most) == 0) | (
+            ledger.c.number == page.scalar_subquery()
+        )
+        wanted = sa.select(ledger.c.body).where(
+            ledger.c.experiment == experiment, ledger.c.kind == "page", thinned
+        )
+        return [json.loads(body) for body in db.execute(wanted.order_by(ledger.c.number)).scalars()]
+
+    def keyring_name(self) -> str | None:
+        """Which keyring belongs to this database; None before the first start."""
+        with self.reading() as db:
+            return db.execute(sa.select(service.c.keyring)).scalar()
 
     # API keys, which any process may change
 

@@ -161,9 +161,7 @@ def _problem(record: Mapping[str, Any]) -> tuple[Problem, tuple[str, ...]]:
     if isinstance(given, str):
         given = {"kind": given}
     if not isinstance(given, Mapping):
-        raise InvalidTerms(
-            "problem", 'expected problem to be a table such as { kind = "Arms", arms = 3 }'
-        )
+        raise InvalidTerms("problem", 'expected problem to be a table such as { kind = "Arms", arms = 3 }')
     declared = dict(given)
     if declared.get("kind") == "Arms" and "arms" not in declared:
         if not labels:
@@ -179,13 +177,10 @@ def _problem(record: Mapping[str, Any]) -> tuple[Problem, tuple[str, ...]]:
     actions = actions_of(problem)
     if labels and actions is None:
         raise InvalidTerms(
-            "actions",
-            "everybody brings her own actions here, so they are known by number: leave out labels",
+            "actions", "everybody brings her own actions here, so they are known by number: leave out labels"
         )
     if labels and len(labels) != actions:
-        raise InvalidTerms(
-            "actions", f"expected {actions} labels, one for each action, got {len(labels)}"
-        )
+        raise InvalidTerms("actions", f"expected {actions} labels, one for each action, got {len(labels)}")
     return problem, labels
 
 

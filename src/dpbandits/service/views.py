@@ -10,9 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
+
 from dpbandits.policies.released import Released
+from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.service.entries import restored
+from dpbandits.service.running import Running
 
 Values = tuple[float, ...] | None
 MOMENTS = 240  # of a history, at most: a picture shows no more
@@ -104,3 +108,55 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def view(one: Running, together: str, pages: Sequence[Mapping[str, Any]] = ()) -> View:
+    """What is public of an experiment: counts as of the last commit, values as of the last page."""
+    terms, page, desk = one.terms, one.ledger.page, one.public_desk
+    guarantee = terms.guarantee if desk is None else desk.guarantee
+    shares = None if page is None or page["shares"] is None else tuple(page["shares"])
+    return View(
+        name=terms.name,
+        policy=terms.policy.to_dict(),
+        problem=terms.problem.to_dict(),
+        noise="" if desk is None else desk.noise,
+        labels=terms.labels if desk is None else tuple(desk.labels),
+        guarantee=guarantee,
+        state=one.state,
+        decided=one.counts[0],
+        closed=one.counts[1],
+        window=terms.in_flight,
+        deadline=terms.patience,
+        horizon=terms.problem.horizon,
+        generation=one.generation,
+        population=terms.population,
+        together=together,
+        retired=() if desk is None else desk.retired,
+        released=None if page is None else _released(page["released"], guarantee),
+        as_of=one.ledger.page_at,
+        shares=shares,
+        history=history(pages),
+        ledger_head=one.ledger.head,
+        ledger_entries=one.ledger.number,
+    )
+
+
+def _released(record: Mapping[str, Any] | None, guarantee: Guarantee) -> Released | None:
+    """A record of a page as values again."""
+    if record is None:
+        return None
+    told = restored(dict(record))
+    arrays = {name: np.array(told[name], np.float64) for name in ("mean", "low", "high")}
+    plays, active = told["plays"], told["active"]
+    return Released(
+        what=told["what"],
+        **arrays,
+        plays=None if plays is None else np.array(plays, np.int64),
+        active=None if active is None else np.array(active, np.bool_),
+        leading=tuple(told["leading"]),
+        sure=told["sure"],
+        rounds=told["rounds"],
+        decided=told["decided"],
+        guarantee=guarantee,
+        spent=None if told["spent"] is None else Budget.from_dict(told["spent"]),
+    )

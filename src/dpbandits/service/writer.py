@@ -286,6 +286,7 @@ class Writer:
             raise
         for one, head in heads:
             one.head = head
+            one.count()
             self._to_forward[one.id] = one.seal, head
         self.deliver(answers)
         if pending.due is not None:
@@ -417,7 +418,8 @@ class Writer:
         page = one.entry(self.signer, "page", one.page(), now)
         ledger = one.ledger.after(page)
         body = {"decided": desk.decided, "closed": desk.closed}
-        ended = Running(one.id, one.terms, "stopped", one.epoch, one.head, ledger)
+        counts = desk.decided, desk.closed
+        ended = Running(one.id, one.terms, "stopped", one.epoch, one.head, ledger, counts)
         entry = ended.entry(self.signer, "stopped", body, now)
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, one.head)

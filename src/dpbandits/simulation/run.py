@@ -65,7 +65,8 @@ def play(
         seconds += spent
         advance(int(ledger.done[0]) - done)
         if chunk is None:
-            size = int(size * min(8.0, max(0.25, _CHUNK_SECONDS / max(spent, 1e-6)))) + 1
+            grown = size * min(8.0, max(0.25, _CHUNK_SECONDS / max(spent, 1e-6)))
+            size = min(int(grown) + 1, rounds)  # a schedule's blocks are shorter: it would grow for ever
     return Played(ledger.curves, seconds)
 
 

@@ -1,0 +1,161 @@
+"""The two routes that everybody waits for, in front of all others as plain ASGI.
+
+A framework would take three to five times as long as the rest of a request (docs/architecture.md).
+"""
+
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from dpbandits.service.refusals import Refusal
+from dpbandits.service.running import Running
+from dpbandits.service.service import Service
+from dpbandits.service.writer import Decided
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BODY = 65_536
+_PREFIX, _SUFFIX = "/v1/experiments/", "/decide"
+
+
+class DecideRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """`request` names this decision: the same key gets the same answer while its round is open."""
+
+    request: str
+    person: str | None = None
+    context: Any = None
+
+
+class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """`reward` is a number, a list with one for each item chosen, or null: none will come."""
+
+    ticket: str
+    reward: Any
+
+
+class DecideAnswer(msgspec.Struct):
+    """`counted` is whether the person may still be learned from, as far as is known now."""
+
+    ticket: str
+    action: Any
+    expires: str | None
+    counted: bool
+    repeated: bool
+    ledger: str  # the hash of the newest entry, so that callers are witnesses of it
+
+
+class RewardAnswer(msgspec.Struct):
+    """`repeated` is whether this very reward was there already."""
+
+    recorded: bool
+    repeated: bool
+
+
+_read_decide = msgspec.json.Decoder(DecideRequest).decode
+_read_reward = msgspec.json.Decoder(RewardRequest).decode
+_write = msgspec.json.Encoder().encode
+_HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+
+
+class Hot:
+    """Answers decide and reward; hands everything else on."""
+
+    def __init__(self, service: Service, others: App) -> None:
+        self._service, self._others = service, others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            return await self._others(scope, receive, send)
+        path: str = scope["path"]
+        if path == "/v1/reward":
+            return await self._answer("reward", self._reward, scope, receive, send)
+        if path.startswith(_PREFIX) and path.endswith(_SUFFIX):
+            name = path[len(_PREFIX) : -len(_SUFFIX)]
+            return await self._answer("decide", self._decide, scope, receive, send, name)
+        return await self._others(scope, receive, send)
+
+    async def _answer(
+        self, route: str, how: Any, scope: Scope, receive: Receive, send: Send, *path: str
+    ) -> None:
+        began = time.perf_counter() if self._service.metrics.operator else 0.0
+        try:
+            body: bytes = _write(await how(scope, receive, *path))
+            status, headers = 200, [*_HEADERS, (b"content-length", b"%d" % len(body))]
+        except Refusal as refusal:
+            status, headers, body = refusal.status, refusal.headers(), refusal.body()
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+        if self._service.metrics.operator:
+            self._service.metrics.count(route, status, time.perf_counter() - began)
+
+    async def _decide(self, scope: Scope, receive: Receive, name: str) -> DecideAnswer:
+        service = self._service
+        service.access.check(_authorization(scope), "decide", name)
+        body = await read_body(receive)
+        one = service.named(name)
+        try:
+            asked = _read_decide(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise Refusal("invalid") from None
+        command = service.decide_command(one, asked.request, asked.person, asked.context)
+        return self._decided(one, await service.ask(command))
+
+    def _decided(self, one: Running, answer: Decided) -> DecideAnswer:
+        opened, label = answer.opened, one.desk.label
+        action = opened.action
+        return DecideAnswer(
+            ticket=self._service.tickets.give(one.id, opened.number),
+            action=[label(item) for item in action] if isinstance(action, list) else label(action),
+            expires=None if opened.expires is None else _iso(opened.expires),
+            counted=opened.counted,
+            repeated=answer.repeated,
+            ledger=one.ledger.head,
+        )
+
+    async def _reward(self, scope: Scope, receive: Receive) -> RewardAnswer:
+        service = self._service
+        key = service.access.identify(_authorization(scope))
+        body = await read_body(receive)
+        try:
+            given = _read_reward(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise Refusal("invalid") from None
+        fresh = await service.ask(service.reward_command(key, given.ticket, given.reward))
+        return RewardAnswer(recorded=True, repeated=not fresh)
+
+
+def _authorization(scope: Scope) -> bytes | None:
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            return bytes(value)
+    return None
+
+
+async def read_body(receive: Receive) -> bytes:
+    """All of it, if that is not too much."""
+    message = await receive()
+    if not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > MOST_BODY:
+            raise Refusal("too-large")
+        return body
+    read = bytearray(message.get("body", b""))
+    while message.get("more_body"):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal("timeout")
+        read += message.get("body", b"")
+        if len(read) > MOST_BODY:
+            raise Refusal("too-large")
+    return bytes(read)
+
+
+def _iso(moment: float) -> str:
+    """A time as ISO 8601 in UTC, to the second."""
+    return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

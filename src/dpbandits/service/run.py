@@ -1,0 +1,140 @@
+"""The service as a process: what `dpbandits serve` starts."""
+
+import asyncio
+import logging
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from dpbandits.errors import InvalidInput, ServiceError
+from dpbandits.service.access import ApiKey, digest, new_key
+from dpbandits.service.app import make_app
+from dpbandits.service.protocol import guarded
+from dpbandits.service.sealing import Keyring
+from dpbandits.service.service import Service
+from dpbandits.service.store import Store, is_sqlite
+from dpbandits.service.terms import InvalidTerms, Terms
+
+log = logging.getLogger("dpbandits.service")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to run it."""
+
+    database: str
+    keyring: Path
+    host: str = "127.0.0.1"
+    port: int = 8000
+    declared: Sequence[Terms] = ()
+    operator_metrics: bool = False
+
+
+def keyring_beside(database: str) -> Path:
+    """Where the keyring is unless said otherwise: beside an SQLite file, or here."""
+    return Path(f"{database}.keyring") if is_sqlite(database) else Path("dpbandits.keyring")
+
+
+def read_experiments(path: Path) -> list[Terms]:
+    """Those that a TOML file declares."""
+    try:
+        record = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ServiceError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not TOML: {error}") from None
+    listed = record.pop("experiment", None)
+    if record or not isinstance(listed, list):
+        raise InvalidInput(f"expected {path} to hold tables called [[experiment]] and nothing else")
+    found: list[Terms] = []
+    for place, one in enumerate(listed, 1):
+        try:
+            found.append(Terms.read(one))
+        except InvalidTerms as error:
+            raise InvalidInput(f"experiment {place} of {path}, {error.field}: {error}") from None
+    names = [terms.name for terms in found]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"two experiments of {path} have the same name")
+    return found
+
+
+def open_store(database: str) -> Store:
+    """A database with the tables of this version."""
+    store = Store(database)
+    store.migrate()
+    return store
+
+
+def open_keyring(store: Store, path: Path) -> Keyring:
+    """The keyring of a database; made with the database, and never again."""
+    return Keyring(path, create=store.keyring_name() is None)
+
+
+def first_key(store: Store) -> str | None:
+    """An administrator's key, where there is no key yet."""
+    if store.keys():
+        return None
+    text = new_key()
+    store.add_key(ApiKey(name="admin", digest=digest(text), scopes=frozenset({"admin"})))
+    return text
+
+
+def serve(settings: Settings, say: Callable[[Service, str | None], None]) -> int:
+    """Run until a signal; `say` is called once it is ready or stands by. The exit status."""
+    store = open_store(settings.database)
+    keyring = open_keyring(store, settings.keyring)
+    admin, failed = first_key(store), list[str]()
+
+    def fail(sentence: str) -> None:
+        log.error("%s", sentence)
+        failed.append(sentence)
+        server.should_exit = True
+
+    service = Service(
+        store,
+        keyring,
+        declared=settings.declared,
+        fail=fail,
+        operator_metrics=settings.operator_metrics,
+    )
+    config = uvicorn.Config(
+        make_app(service),
+        host=settings.host,
+        port=settings.port,
+        http=guarded(),
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,  # nobody may pass for this machine
+        timeout_graceful_shutdown=10,
+    )
+    server = _Announced(config, service, lambda: say(service, admin))
+    sys.setswitchinterval(0.001)  # the writer and the event loop share the interpreter
+    server.run()
+    if failed:
+        raise ServiceError(failed[0])
+    return 0
+
+
+class _Announced(uvicorn.Server):
+    """A server that says when it can be used."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, say: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service, self._say = service, say
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self._telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        while self._service.writer.state not in ("ready", "standby", "failed", "stopped"):
+            await asyncio.sleep(0.02)
+        if self._service.writer.state in ("ready", "standby"):
+            self._say()
