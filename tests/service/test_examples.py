@@ -68,8 +68,8 @@ class Handler(BaseHTTPRequestHandler):
         if name in {"index.html", "decide.js"}:
             kind = "text/html" if name == "index.html" else "text/javascript"
             self.answer(200, (EXAMPLES / name).read_bytes(), kind)
-        elif self.path.startswith("/v1/experiments/headline/ledger"):
-            self.answer(200, [{"number": 0}])
+        elif self.path.startswith("/v1/experiments/headline/ledger?after="):
+            self.answer(200, {"entries": [{"number": 0}] if self.path.endswith("=-1") else []})
         elif self.path == "/v1/experiments/headline":
             self.answer(200, {"name": "headline"})
         else:
