@@ -395,6 +395,28 @@ def test_no_retries_is_one_attempt(service: Service) -> None:
     assert len(service.requests) == 1
 
 
+def test_many_at_once_take_turns(service: Service) -> None:
+    """Made before there is an event loop, as a module does."""
+    under_way = most = 0
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        return service(request)
+
+    client = AsyncClient("https://service.test", "key", transport=httpx.MockTransport(handle))
+
+    async def ask() -> list[Decision]:
+        async with client:
+            return await asyncio.gather(*(client.decide("headline") for _ in range(100)))
+
+    assert len({decision.ticket for decision in asyncio.run(ask())}) == 100
+    assert most == module.AT_ONCE
+
+
 def test_both_clients_have_the_same_methods() -> None:
     def public(kind: type) -> set[str]:
         return {name for name in vars(kind) if not name.startswith("_")}

@@ -38,6 +38,7 @@ __all__ = ["AsyncClient", "Client", "Decision", "ServiceError"]
 BUSY = {429, 502, 503, 504}
 NO_ANSWER = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.TimeoutException)
 FIRST_PAUSE = 0.2  # seconds; doubled each time
+AT_ONCE = 20  # requests of one AsyncClient
 LONGEST_PAUSE = 30.0  # who asks for a longer one is believed to be away
 
 Result = TypeVar("Result")
@@ -314,7 +315,10 @@ class Client:
 
 
 class AsyncClient:
-    """`Client` for programs that use asyncio or trio: the same methods, to be awaited."""
+    """`Client` for programs that use asyncio or trio: the same methods, to be awaited.
+
+    Twenty requests at most are on their way at once; others wait for their turn.
+    """
 
     def __init__(
         self,
@@ -326,8 +330,14 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._retries = max(retries, 0)
+        # The time that httpx takes to find a free connection grows with all who wait for one.
+        self._turns = anyio.Semaphore(AT_ONCE)
         self._http = httpx.AsyncClient(
-            base_url=url, headers=_headers(key), timeout=timeout, transport=transport
+            base_url=url,
+            headers=_headers(key),
+            timeout=timeout,
+            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
+            transport=transport,
         )
 
     async def decide(
@@ -378,7 +388,10 @@ class AsyncClient:
         for tried in range(self._retries + 1):
             response = None
             try:
-                response = await self._http.request(question.method, question.path, **question.options())
+                async with self._turns:
+                    response = await self._http.request(
+                        question.method, question.path, **question.options()
+                    )
             except NO_ANSWER as error:
                 failure = error
             pause = _pause_after(response, tried)
