@@ -30,13 +30,13 @@ def new(
 
     text = new_key()
     some = frozenset(experiments) if experiments else None
-    key = ApiKey(
-        name=name, digest=digest(text), scopes=frozenset(scopes), experiments=some, rate=rate
-    )
+    key = ApiKey(name=name, digest=digest(text), scopes=frozenset(scopes), experiments=some, rate=rate)
     store = open_store(database)
     try:
         if not store.add_key(key):
-            raise InvalidInput(f"there is a key called {name!r}; revoke it first, or choose another name")
+            raise InvalidInput(
+                f"there is a key called {name!r}; revoke it first, or choose another name"
+            )
     finally:
         store.close()
     console().print(text, soft_wrap=True, highlight=False)
@@ -49,6 +49,7 @@ def list_keys(database: str = DATABASE, as_json: bool = JSON) -> None:
     from dpbandits.service.run import open_store
 
     store = open_store(database)
+    held = store.keys()
     rows = [
         {
             "name": key.name,
@@ -56,7 +57,7 @@ def list_keys(database: str = DATABASE, as_json: bool = JSON) -> None:
             "experiments": "all" if key.experiments is None else ", ".join(sorted(key.experiments)),
             "rate": "no limit" if key.rate is None else f"{key.rate:g} a second",
         }
-        for key in store.keys()
+        for key in held
     ]
     store.close()
     if as_json:

@@ -12,10 +12,12 @@ from dpbandits.cli.audit import audit
 from dpbandits.cli.command import Command, Group
 from dpbandits.cli.compare import compare
 from dpbandits.cli.figures import figures
+from dpbandits.cli.keys import keys
 from dpbandits.cli.list import list_policies
 from dpbandits.cli.privacy import privacy
 from dpbandits.cli.recommend import recommend
 from dpbandits.cli.reproduce import reproduce
+from dpbandits.cli.serve import serve
 from dpbandits.cli.show import show
 from dpbandits.cli.verify import verify
 from dpbandits.cli.warm import warm
@@ -41,6 +43,8 @@ app.command("privacy", cls=Command)(privacy)
 app.command("recommend", cls=Command)(recommend)
 app.command("audit", cls=Command)(audit)
 app.command("warm", cls=Command)(warm)
+app.command("serve", cls=Command)(serve)
+app.add_typer(keys, cls=Group)
 app.command("verify", cls=Command)(verify)
 
 

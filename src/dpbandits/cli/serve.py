@@ -32,15 +32,14 @@ def serve(
 ) -> None:
     """Serve private decisions over HTTP; survives being killed at any moment.
 
-    It prints its address, an administrator's key the first time, and each experiment's guarantee. Stop it
-    with Ctrl-C. docs/service.md says how to run it for others.
+    It prints its address, an administrator's key the first time, and each experiment's guarantee. Stop
+    it with Ctrl-C. docs/service.md says how to run it for others.
     """
     check_installed("serve")
     from dpbandits.service.run import Settings, keyring_beside, read_experiments
     from dpbandits.service.run import serve as run
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger("dpbandits.service").setLevel(logging.INFO)
     settings = Settings(
         database=database,
         keyring=keyring or keyring_beside(database),
@@ -49,16 +48,18 @@ def serve(
         declared=[] if experiments is None else read_experiments(experiments),
         operator_metrics=operator_metrics,
     )
-    run(settings, lambda service, admin: _tell(service, admin, host, port))
+    run(settings, show_key=_show_key, say=lambda service: _tell(service, host, port))
 
 
-def _tell(service: "Service", admin: str | None, host: str, port: int) -> None:
+def _show_key(admin: str) -> None:
+    console().print(f"administrator's key, shown this once: [bold]{admin}[/]", soft_wrap=True)
+
+
+def _tell(service: "Service", host: str, port: int) -> None:
     shown = "localhost" if host in ("127.0.0.1", "0.0.0.0") else host
     out = console()
     state = "standing by" if service.writer.state == "standby" else "serving"
     out.print(f"{state} at http://{shown}:{port}", soft_wrap=True)
-    if admin is not None:
-        out.print(f"administrator's key, shown this once: [bold]{admin}[/]", soft_wrap=True)
     for one in service.writer.running.values():
         if one.is_running:
             out.print(f"[bold]{one.terms.name}[/]: {one.desk.guarantee}", soft_wrap=True)

@@ -32,6 +32,12 @@ from dpbandits.version import __version__
 _MOST_ENTRIES = 1000
 _KEYS_EVERY = 5.0  # seconds between two looks for keys that another process made
 _LOOPBACK = ("127.0.0.1", "::1")
+_PAGE_HEADERS = {
+    "content-security-policy": pages.CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
 
 
 class KeyRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -111,7 +117,7 @@ def _add_public(app: FastAPI, service: Service) -> None:
         views, entries = await service.views(), await service.entries_shown()
         standby = service.writer.state == "standby"
         body = pages.render(views, entries=entries, standby=standby, version=__version__)
-        return Response(body, media_type="text/html; charset=utf-8", headers=pages.HEADERS)
+        return Response(body, media_type="text/html; charset=utf-8", headers=_PAGE_HEADERS)
 
     @app.get("/v1/experiments", summary="All experiments: what is public of each")
     async def experiments() -> Response:
@@ -270,7 +276,8 @@ async def _body(request: Request) -> bytes:
 
 
 async def _object(request: Request) -> dict[str, Any]:
-    return _read(dict[str, Any], await _body(request))
+    found: dict[str, Any] = _read(dict[str, Any], await _body(request))
+    return found
 
 
 def _read(kind: Any, body: bytes) -> Any:

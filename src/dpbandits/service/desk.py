@@ -16,6 +16,7 @@ clock; a fold is due after a number of decisions or of seconds. Neither depends 
 that differ in rewards alone have the same closings and the same folds.
 """
 
+import logging
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ import msgspec
 import numpy as np
 
 from dpbandits import checks
+from dpbandits.engine.compiler import noticing
 from dpbandits.errors import HorizonReached, InvalidInput, ServiceError
 from dpbandits.policies import TrustedPolicy
 from dpbandits.policies.learner import Learner, offered_context
@@ -36,8 +38,11 @@ from dpbandits.service.refusals import Refusal
 from dpbandits.service.terms import Terms, check_label
 
 Event = Sequence[Any]
+log = logging.getLogger("dpbandits.service")
 
-_FOLD_AFTER = 1000  # decisions; a snapshot holds the open rounds, so as many as are open if those are more
+_FOLD_AFTER = (
+    1000  # decisions; a snapshot holds the open rounds, so as many as are open if those are more
+)
 _BYTES_A_DECISION = 256  # of the register of people, so that writing it costs no more than the log does
 
 
@@ -258,12 +263,24 @@ class Desk:
         """Play a learner that is thrown away, so that the first decision need not wait for compilers."""
         if not self.terms.policy.compiles:
             return
-        again = Desk.begin(self.terms)
+        again, policy = Desk.begin(self.terms), self.terms.policy
+        told = list[str]()
+
+        def tell() -> None:
+            if not told:
+                told.append(f"compiling {policy.name()}, once on this machine …")
+                log.warning(told[0])
+
+        with noticing(tell):
+            again._play_a_little()
+
+    def _play_a_little(self) -> None:
         context, reward = self.terms.problem.testing.extreme_people(self.terms.problem)[0]
         for number in range(3):
-            again.decide(float(number), bytes([number]), b"", None, context)
-            again.learner.answer_round(again.learner.open_rounds()[0], reward)
-        again.learner.close()
+            self.decide(float(number), bytes([number]), b"", None, context)
+        for opened in list(self.learner.open_rounds()):
+            self.learner.answer_round(opened, reward)
+        self.learner.close()
 
     def _arm(self, label: str) -> int:
         if label not in self.labels:

@@ -70,6 +70,7 @@ class Hot:
         self._service, self._others = service, others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
         if scope["type"] != "http" or scope["method"] != "POST":
             return await self._others(scope, receive, send)
         path: str = scope["path"]

@@ -1,8 +1,8 @@
 """Prometheus metrics. By default only what everybody may know.
 
-Those for the operator alone count rewards, or follow them in time: requests by route and status, sizes of
-batches, how long commits take, how many wait. They are off unless asked for, and never shown without a
-key. Nothing is counted by action where actions are private, and rewards are never counted by experiment.
+Those for the operator alone count rewards, or follow them in time: requests by route and status, and
+how long they took. They are off unless asked for, and never shown without a key. Nothing is counted by
+action where actions are private, and rewards are never counted by experiment.
 """
 
 from collections.abc import Iterable

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
@@ -84,11 +85,16 @@ def first_key(store: Store) -> str | None:
     return text
 
 
-def serve(settings: Settings, say: Callable[[Service, str | None], None]) -> int:
-    """Run until a signal; `say` is called once it is ready or stands by. The exit status."""
+def serve(
+    settings: Settings, *, show_key: Callable[[str], None], say: Callable[[Service], None]
+) -> None:
+    """Run until a signal; `say` is called once it is ready or stands by."""
+    listening = _listen(settings.host, settings.port)
     store = open_store(settings.database)
     keyring = open_keyring(store, settings.keyring)
-    admin, failed = first_key(store), list[str]()
+    if (admin := first_key(store)) is not None:
+        show_key(admin)
+    failed = list[str]()
 
     def fail(sentence: str) -> None:
         log.error("%s", sentence)
@@ -114,12 +120,24 @@ def serve(settings: Settings, say: Callable[[Service, str | None], None]) -> int
         proxy_headers=False,  # nobody may pass for this machine
         timeout_graceful_shutdown=10,
     )
-    server = _Announced(config, service, lambda: say(service, admin))
+    server = _Announced(config, service, lambda: say(service))
     sys.setswitchinterval(0.001)  # the writer and the event loop share the interpreter
-    server.run()
+    server.run(sockets=[listening])
     if failed:
         raise ServiceError(failed[0])
-    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Before anything else is done: a port that is taken is the commonest mistake."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise ServiceError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listening
 
 
 class _Announced(uvicorn.Server):

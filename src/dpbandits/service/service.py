@@ -95,7 +95,9 @@ class Service:
         if not one.is_running:
             raise Refusal("stopped")
         if not isinstance(one.public_desk, Desk):
-            raise Refusal("invalid", detail="People of this experiment decide on their own: see broadcast.")
+            raise Refusal(
+                "invalid", detail="People of this experiment decide on their own: see broadcast."
+            )
         if not (isinstance(request, str) and 0 < len(request) <= MOST_KEY):
             raise Refusal("invalid", detail=f"Send `request`, a text of 1 to {MOST_KEY} characters.")
         try:
@@ -199,11 +201,8 @@ def together(one: Running, others: Sequence[Running]) -> str:
     population = one.terms.population
     if population is None:
         return ""
-    budgets = {
-        other.terms.name: other.terms.guarantee.budget
-        for other in others
-        if other.terms.population == population
-    }
+    terms = (other.terms for other in others)
+    budgets = {one.name: one.guarantee.budget for one in terms if one.is_on(population)}
     return str(population_record(population, budgets)["sentence"])
 
 

@@ -129,6 +129,10 @@ class Terms:
         """Whether people are told apart."""
         return self.problem.rounds_per_person is not None and not self.is_local
 
+    def is_on(self, population: str | None) -> bool:
+        """Whether it is on these people; the successor of an experiment is on a population named so."""
+        return population is not None and population in (self.population, self.name)
+
     @property
     def shows_actions(self) -> bool:
         """Whether how often each action was chosen is public: not where it may tell a context."""
@@ -161,7 +165,9 @@ def _problem(record: Mapping[str, Any]) -> tuple[Problem, tuple[str, ...]]:
     if isinstance(given, str):
         given = {"kind": given}
     if not isinstance(given, Mapping):
-        raise InvalidTerms("problem", 'expected problem to be a table such as { kind = "Arms", arms = 3 }')
+        raise InvalidTerms(
+            "problem", 'expected problem to be a table such as { kind = "Arms", arms = 3 }'
+        )
     declared = dict(given)
     if declared.get("kind") == "Arms" and "arms" not in declared:
         if not labels:
@@ -177,10 +183,13 @@ def _problem(record: Mapping[str, Any]) -> tuple[Problem, tuple[str, ...]]:
     actions = actions_of(problem)
     if labels and actions is None:
         raise InvalidTerms(
-            "actions", "everybody brings her own actions here, so they are known by number: leave out labels"
+            "actions",
+            "everybody brings her own actions here, so they are known by number: leave out labels",
         )
     if labels and len(labels) != actions:
-        raise InvalidTerms("actions", f"expected {actions} labels, one for each action, got {len(labels)}")
+        raise InvalidTerms(
+            "actions", f"expected {actions} labels, one for each action, got {len(labels)}"
+        )
     return problem, labels
 
 

@@ -388,12 +388,8 @@ class Writer:
         return terms.name
 
     def _budgets_of(self, population: str | None) -> dict[str, Any]:
-        others = (one.terms for one in self.running.values())
-        return {
-            terms.name: terms.guarantee.budget
-            for terms in others
-            if population is not None and terms.population == population
-        }
+        terms = (one.terms for one in self.running.values())
+        return {one.name: one.guarantee.budget for one in terms if one.is_on(population)}
 
     def _open_declared(self, terms: Terms) -> None:
         """One from a file, unless it is there; an experiment never changes."""
