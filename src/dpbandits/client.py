@@ -216,6 +216,7 @@ class Client:
 
     `timeout` in seconds is for each attempt; `retries` is how often a request is repeated at most. One
     client keeps its connections and may be used by several threads. `transport` is handed to httpx.
+    Where nobody can wait, choose both small, and show a default of your own on `ServiceError`.
     """
 
     def __init__(
