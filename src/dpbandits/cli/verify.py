@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import typer
 
@@ -12,8 +13,9 @@ from dpbandits.errors import LedgerError
 
 
 def verify(
-    ledger: Path = typer.Argument(
-        help="The ledger of an experiment, as a service gives it; - reads the standard input."
+    ledger: str = typer.Argument(
+        help="The ledger of an experiment: a file, - for the standard input, or the experiment's "
+        "address, http://localhost:8000/v1/experiments/NAME."
     ),
     key: str = typer.Option(
         None,
@@ -43,16 +45,38 @@ def verify(
     said.print(f"key   {verdict.key}\nhead  {verdict.head}", style="dim", soft_wrap=True)
 
 
-def _entries(path: Path) -> list[Any]:
-    """What the file lists, by itself or as the answer of a service."""
+def _entries(place: str) -> list[Any]:
+    """What a file or a service lists."""
+    if place.startswith(("http://", "https://")):
+        return _fetched(place.rstrip("/").removesuffix("/ledger"))
+    text = sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
+    return _listed(place, text)
+
+
+def _fetched(address: str) -> list[Any]:
+    """All pages of a ledger."""
+    entries: list[Any] = []
+    while True:
+        try:
+            with urlopen(f"{address}/ledger?after={len(entries) - 1}", timeout=30) as answer:
+                text = answer.read().decode()
+        except (OSError, ValueError) as error:
+            raise LedgerError(f"{address} cannot be read: {error}") from None
+        more = _listed(address, text)
+        if not more:
+            return entries
+        entries += more
+
+
+def _listed(place: str, text: str) -> list[Any]:
+    """The entries of a document, by themselves or as a service answers them."""
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
         found = json.loads(text, object_pairs_hook=_once_each)
     except (ValueError, RecursionError):
-        raise LedgerError(f"{path} is not a JSON document") from None
+        raise LedgerError(f"{place} is not a JSON document") from None
     entries = found.get("entries") if isinstance(found, dict) else found
     if not isinstance(entries, list):
-        raise LedgerError(f"{path} is not a ledger: expected a list of entries")
+        raise LedgerError(f"{place} is not a ledger: expected a list of entries")
     return entries
 
 

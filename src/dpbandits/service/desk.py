@@ -310,6 +310,13 @@ def _packed(offered: Any) -> Any:
     return offered
 
 
+def _with_nan(given: Any) -> Any:
+    """JSON has no nan: null stands for a feature that is missing, and the round counts all the same."""
+    if isinstance(given, list):
+        return [_with_nan(one) for one in given]
+    return math.nan if given is None else given
+
+
 def _unpacked(problem: Any, packed: Any) -> Any:
     """The context that was decided by."""
     if isinstance(packed, Sequence) and not isinstance(packed, bytes | str):
@@ -322,5 +329,5 @@ def read_context(problem: Any, given: Any) -> tuple[Any, Any]:
     """What a request brought, in the form that is logged, and the context made of it."""
     if given is None:
         return None, offered_context(problem, ())[0]
-    offered = checks.array("numbers", given) if isinstance(given, list) else given
+    offered = checks.array("numbers", _with_nan(given)) if isinstance(given, list) else given
     return offered, offered_context(problem, (offered,))[0]

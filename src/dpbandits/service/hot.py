@@ -141,6 +141,8 @@ def _authorization(scope: Scope) -> bytes | None:
 async def read_body(receive: Receive) -> bytes:
     """All of it, if that is not too much."""
     message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Refusal("timeout")
     if not message.get("more_body"):
         body: bytes = message.get("body", b"")
         if len(body) > MOST_BODY:
