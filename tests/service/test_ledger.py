@@ -110,7 +110,7 @@ def test_an_untouched_ledger_passes() -> None:
     assert verdict.head == entries[-1]["hash"] and verdict.key == SIGNER.public_key
     assert verdict.guarantee.startswith("All decisions together are 1-GDP")
     said = " ".join(verdict.lines)
-    assert "in both experiments on visitors is protected by" in said and "3 times" in said
+    assert "in both experiments on visitors is protected by" in said and "3 changes" in said
     assert "that noise was drawn" in said and "rewritten as a whole" in said
     # Also after a journey as JSON, and with what was noted earlier.
     travelled = json.loads(json.dumps(entries))
