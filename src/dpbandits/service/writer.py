@@ -421,7 +421,8 @@ class Writer:
         ledger = one.ledger.after(page)
         body = {"decided": desk.decided, "closed": desk.closed}
         counts = desk.decided, desk.closed
-        ended = Running(one.id, one.terms, "stopped", one.epoch, one.head, ledger, counts)
+        place = one.id, one.terms, "stopped", one.epoch, one.head
+        ended = Running(*place, ledger, counts, one.facts)
         entry = ended.entry(self.signer, "stopped", body, now)
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, one.head)
@@ -447,6 +448,7 @@ class Writer:
             self.store.append(db, one.id, head, one.seal.close("log", head, _ENCODE([event])))
             self.store.write_ledger(db, one.id, entry)
         one.head, one.ledger = head, one.ledger.after(entry)
+        one.take(desk, one.seal)
         return label
 
     # The keyring, in a thread of its own: a slow disk must not hold decisions up
