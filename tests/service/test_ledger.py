@@ -279,6 +279,7 @@ SIGNED: dict[str, tuple[Forgery, str]] = {
     "a share missing": (_body(2, "shares", [110, 100]), "one share for each label"),
     "more rounds released than closed": (_body(2, "released.rounds", 301), "more rounds than there"),
     "values that do not fit": (_body(2, "released.low", ["0.0"]), "do not fit together"),
+    "too few rounds for its values": (_body(2, "released.plays", [1]), "do not fit together"),
     "values that are no numbers": (_body(2, "released.mean", ["a", "b", "c"]), "not numbers"),
     "an interval turned round": (_body(2, "released.low", ["1.5", None, None]), "ends before it begins"),
     "more spent than promised": (

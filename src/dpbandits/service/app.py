@@ -1,7 +1,7 @@
 """All other routes: what is public, what an administrator does, health, metrics, the page."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,6 +24,7 @@ from dpbandits.service.hot import (
 )
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.service import Service
+from dpbandits.service.succession import follower
 from dpbandits.service.terms import InvalidTerms, Terms, check_label
 from dpbandits.service.views import View
 from dpbandits.service.writer import Change, Message, Open, Stop
@@ -165,19 +166,18 @@ def _add_acts(app: FastAPI, service: Service) -> None:
     @app.post("/v1/experiments", status_code=201, summary="Begin an experiment; its terms as JSON")
     async def begin(request: Request) -> Response:
         admin(request)
-        terms = _terms(await _object(request))
+        asked = await _object(request)
+        terms = _terms(lambda: Terms.read(asked))
         return _json({"name": await service.ask(Open(terms))}, 201)
 
     @app.post("/v1/experiments/{name}/successor", status_code=201, summary="Stop it, begin another")
     async def successor(name: str, request: Request) -> Response:
         admin(request)
-        follows = service.named(name).terms
-        declared = {**follows.declared, **await _object(request)}
-        declared.setdefault("population", follows.name)
-        terms = _terms(declared)
-        if terms.name == name:
-            raise Refusal("exists", detail="Send the `name` of the new experiment.")
-        if service.named(name).is_running:
+        one, asked = service.named(name), await _object(request)
+        terms = _terms(lambda: follower(one.terms, **{"name": name} | asked))
+        if terms.name in service.writer.running:
+            raise Refusal("exists")
+        if one.is_running:
             await service.ask(Stop(name))
         return _json({"name": await service.ask(Open(terms, name))}, 201)
 
@@ -240,11 +240,14 @@ def _add_local(app: FastAPI, service: Service) -> None:
         return _json({"recorded": True})
 
 
-def _terms(record: Any) -> Terms:
+def _terms(read: Callable[[], Terms]) -> Terms:
+    """An experiment's terms; what is wrong with them is said without repeating them."""
     try:
-        return Terms.read(record)
+        return read()
     except InvalidTerms as error:
         raise Refusal("invalid", detail=f"The term `{error.field}` cannot be used.") from None
+    except InvalidInput:
+        raise Refusal("invalid", detail="A successor has a `name` of its own.") from None
 
 
 def _check_label(label: str) -> None:

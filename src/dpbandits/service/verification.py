@@ -250,7 +250,9 @@ class _Story:
         fits = reading.rounds <= self.closed and reading.decided <= self.decided
         _must(fits, "it tells of more rounds than there were")
         mean, low, high = (_numbers(one) for one in (reading.mean, reading.low, reading.high))
-        _must(mean.shape == low.shape == high.shape, "its released values do not fit together")
+        also = [_numbers(one) for one in (reading.plays, reading.active) if one is not None]
+        fits = all(one.shape == mean.shape for one in (low, high, *also))
+        _must(fits, "its released values do not fit together")
         _must(not np.any(low > high), "an interval ends before it begins")
         if reading.spent is None or not self.guarantee.is_private:
             return

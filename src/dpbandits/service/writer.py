@@ -225,10 +225,11 @@ class Writer:
         while not self._stopping:
             self._arrived.wait(0.25)
             self._arrived.clear()
+            self._keep_time(self.clock.now())
             while self._waiting:
-                self._do_batch()
-                self._keep_time()
-            self._keep_time()
+                now = self.clock.now()
+                self._keep_time(now)
+                self._do_batch(now)
 
     def _close_down(self) -> None:
         self._lose_waiting()
@@ -236,7 +237,7 @@ class Writer:
             try:
                 for one in self.running.values():
                     if one.is_running:
-                        self._fold(one, last=True)
+                        self._fold(one, self.clock.now(), last=True)
             except (Fenced, sa.exc.SQLAlchemyError, OSError) as error:
                 log.warning("not stopped cleanly: the log will be replayed (%s)", _said(error))
         self.state = "stopped"
@@ -261,7 +262,7 @@ class Writer:
 
     # Batches
 
-    def _do_batch(self) -> None:
+    def _do_batch(self, now: float) -> None:
         """Carry out what waits, in one transaction, and answer."""
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH))]
         if isinstance(batch[0][1], Open | Stop | Change):
@@ -274,7 +275,7 @@ class Writer:
         batch, answers = batch[:cut], []
         try:
             with self.store.writing() as db:
-                pending = _Pending(self, db, [command for _, command in batch])
+                pending = _Pending(self, db, now, [command for _, command in batch])
                 for future, command in batch:
                     answers.append((future, pending.answer(command)))
                     if pending.due is not None:
@@ -290,23 +291,28 @@ class Writer:
             self._to_forward[one.id] = one.seal, head
         self.deliver(answers)
         if pending.due is not None:
-            self._fold(pending.due)
+            self._fold(pending.due, now)
 
-    def _keep_time(self) -> None:
-        """What is due by the clock."""
-        now = self.clock.now()
+    def _keep_time(self, now: float) -> None:
+        """What is due by the clock, before anything is decided at this time.
+
+        A fold closes what its own moment closes, a multiple of some seconds after the last, and not what
+        the moment would at which this thread came to it: that may be earlier because a reward woke it.
+        """
         if now - self._beat_at >= _BEAT_EVERY:
             self.store.beat()
             self._beat_at = now
         for one in self.running.values():
-            if one.is_running and now - self._folded_at[one.id] >= _FOLD_EVERY:
-                self._folded_at[one.id] = now
-                if not one.desk.is_idle(now):
-                    self._fold(one)
+            periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
+            if one.is_running and periods >= 1.0:
+                due = self._folded_at[one.id] + periods * _FOLD_EVERY
+                self._folded_at[one.id] = due
+                if not one.desk.is_idle(due):
+                    self._fold(one, due)
 
-    def _fold(self, one: Running, *, last: bool = False) -> None:
+    def _fold(self, one: Running, now: float, *, last: bool = False) -> None:
         """A snapshot in place of the log, under the next key, with fresh generators."""
-        now, after = self.clock.now(), one.seal.next()
+        after = one.seal.next()
         data = one.desk.fold(now)
         entry = None
         if (last or now - one.ledger.page_at >= _PAGE_EVERY) and self._has_news(one):
@@ -474,11 +480,10 @@ class Writer:
 class _Pending:
     """What one transaction will hold."""
 
-    def __init__(self, writer: Writer, db: Any, commands: Sequence[Command]) -> None:
-        self._writer, self._db = writer, db
+    def __init__(self, writer: Writer, db: Any, now: float, commands: Sequence[Command]) -> None:
+        self._writer, self._db, self._now = writer, db, now
         self._events: dict[int, list[Event]] = {}
         self._keys: dict[int, list[bytes]] = {}
-        self._now = writer.clock.now()
         self.due: Running | None = None  # what is to be folded before anything else is decided
         asked: dict[int, set[bytes]] = {}
         for one in commands:
