@@ -162,7 +162,9 @@ def launch(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
 def toml_file(folder: Path, experiments: Sequence[Terms]) -> Path:
     """A file that declares experiments. JSON's texts, numbers and lists are TOML's too."""
     path = folder / "experiments.toml"
-    tables = ("\n".join(f"{term} = {_toml(value)}" for term, value in one.items()) for one in experiments)
+    tables = (
+        "\n".join(f"{term} = {_toml(value)}" for term, value in one.items()) for one in experiments
+    )
     path.write_text("\n".join(f"[[experiment]]\n{table}\n" for table in tables), encoding="utf-8")
     return path
 
