@@ -31,6 +31,7 @@ from dpbandits.engine.compiler import noticing
 from dpbandits.errors import HorizonReached, InvalidInput, ServiceError
 from dpbandits.policies import TrustedPolicy
 from dpbandits.policies.learner import Learner, offered_context
+from dpbandits.policies.people import People
 from dpbandits.policies.released import Released
 from dpbandits.policies.saving import restore
 from dpbandits.privacy.guarantees import Guarantee
@@ -132,6 +133,16 @@ class Desk:
         return self.learner.rounds
 
     @property
+    def state(self) -> tuple[Any, Any]:
+        """What its policy holds, public and secret."""
+        return self.learner._rounds.public, self.learner._rounds.secret
+
+    @property
+    def people(self) -> People | None:
+        """Who was learned from, where people are told apart."""
+        return self.learner._rounds.people
+
+    @property
     def now(self) -> float:
         """The time of the last decision or closing."""
         return self.learner._rounds.now
@@ -154,7 +165,7 @@ class Desk:
 
     def is_fold_due(self) -> bool:
         """Whether so many decisions were made since the last fold that the log is to be folded."""
-        people = self.learner._rounds.people
+        people = self.people
         room = 0 if people is None else people.nbytes // _BYTES_A_DECISION
         since = self.decided - self._decided_at_fold
         return since >= max(_FOLD_AFTER, len(self._keys), room)

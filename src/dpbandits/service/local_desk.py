@@ -5,6 +5,8 @@ their sake; it is sealed like everything else because that is simpler. Replaying
 that protects anybody.
 """
 
+from typing import Any
+
 import msgspec
 
 from dpbandits.errors import HorizonReached, InvalidInput, RoundError, ServiceError
@@ -23,6 +25,7 @@ class LocalDesk:
     """A `Server` of a local policy, with what makes it durable."""
 
     retired: tuple[str, ...] = ()
+    people = None
     now = 0.0
 
     def __init__(self, terms: Terms, server: Server) -> None:
@@ -55,6 +58,11 @@ class LocalDesk:
     def noise(self) -> str:
         """How each person draws hers."""
         return "float" if self.terms.policy.refuses_exact_noise(self.terms.problem) else "exact"
+
+    @property
+    def state(self) -> tuple[Any, Any]:
+        """What its policy holds: all of it is made of messages."""
+        return self.server._public, self.server._secret
 
     @property
     def decided(self) -> int:

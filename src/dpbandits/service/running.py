@@ -4,14 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpbandits.engine import has_pauses
+import numpy as np
+
+from dpbandits.engine import has_pauses, leaves
+from dpbandits.errors import InvalidInput
 from dpbandits.policies.saving import fingerprint
+from dpbandits.problems import KernelContexts
 from dpbandits.service.desk import Desk
 from dpbandits.service.ledger import Signer, make_entry, page_body
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.sealing import Seal
 from dpbandits.service.terms import Terms
 
+MOST_STATE = 2**28  # bytes of an experiment's state, all of which is written at each fold
 AnyDesk = Desk | LocalDesk
 
 
@@ -142,8 +147,26 @@ class Running:
 
 
 def begin_desk(terms: Terms) -> AnyDesk:
-    """Before the first round."""
-    return LocalDesk.begin(terms) if terms.is_local else Desk.begin(terms)
+    """Before the first round; refused where its state is too large to be written again and again."""
+    problem = terms.problem
+    if isinstance(problem, KernelContexts):  # of which features are computed, not only room made
+        _refuse_if_large(8 * problem.pairs * min(problem.pairs, problem.max_rank))
+    try:
+        desk = LocalDesk.begin(terms) if terms.is_local else Desk.begin(terms)
+    except MemoryError:
+        raise InvalidInput("there is not enough memory for its state") from None
+    people = desk.people
+    arrays = [np.asarray(value) for state in desk.state for _, value in leaves(state)]
+    _refuse_if_large(sum(one.nbytes for one in arrays) + (0 if people is None else people.nbytes))
+    return desk
+
+
+def _refuse_if_large(size: int) -> None:
+    if size > MOST_STATE:
+        raise InvalidInput(
+            f"its state would take {size / 2**20:,.0f} MiB, and all of it is written at each fold: at "
+            f"most {MOST_STATE / 2**20:,.0f} MiB can be served"
+        )
 
 
 def restore_desk(terms: Terms, data: bytes) -> AnyDesk:
@@ -151,10 +174,9 @@ def restore_desk(terms: Terms, data: bytes) -> AnyDesk:
     return LocalDesk.restore(terms, data) if terms.is_local else Desk.restore(terms, data)
 
 
-def fingerprint_of(terms: Terms) -> dict[str, str]:
+def fingerprint_of(desk: AnyDesk) -> dict[str, str]:
     """What must be alike to play its log back: that of linear algebra only where a pause uses it."""
     found = fingerprint()
-    public, _ = terms.policy.begin(terms.problem)
-    if not has_pauses(public):
+    if not has_pauses(desk.state[0]):
         del found["blas"]
     return found

@@ -60,7 +60,7 @@ def succeed(store: Store, keyring: Keyring, name: str, successor: str, reason: s
         writer.stop()
 
 
-def follower(before: Terms, name: str, **others: Any) -> Terms:
+def follower(before: Terms, /, name: str, **others: Any) -> Terms:
     """The terms of a successor: on the same people, so that budgets add up."""
     declared = {**before.declared, **others, "name": name}
     declared.setdefault("population", before.name)

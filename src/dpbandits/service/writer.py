@@ -21,13 +21,19 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from dpbandits.errors import DPBanditsError, HorizonReached, InvalidInput, ServiceError
+from dpbandits.errors import (
+    DPBanditsError,
+    HorizonReached,
+    InvalidInput,
+    PrivacyError,
+    ServiceError,
+)
 from dpbandits.service.clock import Clock
 from dpbandits.service.desk import Desk, Event, Opened
 from dpbandits.service.ledger import Signer, opened_body
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.recovery import recover
-from dpbandits.service.refusals import Refusal
+from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
 from dpbandits.service.store import Fenced, Snapshot, Store
@@ -80,10 +86,11 @@ class Message(NamedTuple):
 
 
 class Open(NamedTuple):
-    """Begin an experiment."""
+    """Begin an experiment; its desk where it was made ready before."""
 
     terms: Terms
     follows: str | None = None
+    desk: Desk | LocalDesk | None = None
 
 
 class Stop(NamedTuple):
@@ -193,8 +200,8 @@ class Writer:
                 self._lose("recovering")
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
-            except Exception:
-                log.exception("the writer failed")
+            except Exception as error:
+                log.error("the writer failed\n%s", trace_of(error))
                 self._lose("failed")
                 self._fail("the writer failed; its log says why")
                 return
@@ -320,7 +327,7 @@ class Writer:
         kept = max(_KEYS_KEPT, one.terms.patience or 0.0)
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, one.head)
-            self.store.fold(db, one.id, _sealed(one.terms, after, one.head, data))
+            self.store.fold(db, one.id, _sealed(one, after, data))
             self.store.forget_keys(db, one.id, int(now - kept))
             if entry is not None:
                 self.store.write_ledger(db, one.id, entry)
@@ -340,14 +347,16 @@ class Writer:
     def _do_act(self, future: Any, command: Command) -> None:
         try:
             match command:
-                case Open(terms, follows):
-                    answer: Any = self._open(terms, follows)
+                case Open(terms, follows, desk):
+                    answer: Any = self._open(terms, follows, desk)
                 case Stop(name):
                     answer = self._stop(self._named(name))
                 case Change(name, act, label):
                     answer = self._change(self._named(name), act, label)
         except Refusal as refusal:
             answer = refusal
+        except (InvalidInput, PrivacyError):  # nothing was changed
+            answer = Refusal("cannot-change")
         except BaseException:
             self.deliver([(future, Refusal("not-ready"))])
             raise
@@ -361,10 +370,15 @@ class Writer:
             raise Refusal("stopped")
         return one
 
-    def _open(self, terms: Terms, follows: str | None = None) -> str:
+    def _open(
+        self, terms: Terms, follows: str | None = None, desk: Desk | LocalDesk | None = None
+    ) -> str:
         if terms.name in self.running:
             raise Refusal("exists")
-        now, desk = self.clock.now(), begin_desk(terms)
+        now = self.clock.now()
+        if desk is None:
+            desk = begin_desk(terms)
+            desk.warm_up()
         body = opened_body(
             experiment=terms.name,
             policy=terms.policy,
@@ -384,10 +398,9 @@ class Writer:
             one = Running(added, terms, epoch=1)
             one.take(desk, self.keyring.begin(added))
             entry = one.entry(self.signer, "opened", body, now)
-            self.store.fold(db, added, _sealed(terms, one.seal, 0, desk.snapshot()))
+            self.store.fold(db, added, _sealed(one, one.seal, desk.snapshot()))
             self.store.write_ledger(db, added, entry)
         one.ledger = one.ledger.after(entry)
-        desk.warm_up()
         self._folded_at[added] = now
         self._publish([*self.running.values(), one])
         log.info("%s begins: %s", terms.name, desk.guarantee)
@@ -562,10 +575,10 @@ class _Pending:
         return heads
 
 
-def _sealed(terms: Terms, seal: Seal, head: int, data: bytes) -> Snapshot:
-    fingerprint = msgspec.json.encode(fingerprint_of(terms)).decode()
+def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:
+    fingerprint = msgspec.json.encode(fingerprint_of(one.desk)).decode()
     sealed = seal.close("snapshot", seal.generation, data)
-    return Snapshot(seal.generation, head, fingerprint, sealed)
+    return Snapshot(seal.generation, one.head, fingerprint, sealed)
 
 
 def _is_broken_disk(error: Exception) -> bool:
