@@ -154,7 +154,7 @@ def replay(events: int, policy: str, folder: Path) -> dict[str, object]:
         store.belongs_to(db, keyring.name)
         added = store.add_experiment(db, terms.name, terms.to_dict())
         seal = keyring.begin(added)
-        fingerprint = msgspec.json.encode(fingerprint_of(terms)).decode()
+        fingerprint = msgspec.json.encode(fingerprint_of(desk)).decode()
         first = Snapshot(0, 0, fingerprint, seal.close("snapshot", 0, desk.snapshot()))
         store.fold(db, added, first)
         for entry in range(1, entries + 1):
