@@ -170,6 +170,10 @@ class Desk:
         since = self.decided - self._decided_at_fold
         return since >= max(_FOLD_AFTER, len(self._keys), room)
 
+    def is_fold_cheap(self) -> bool:
+        """Whether a snapshot, with the open rounds in it, is not much more than the log in its place."""
+        return 10 * (self.decided - self._decided_at_fold) >= len(self._keys)
+
     def is_idle(self, now: float) -> bool:
         """Whether nothing was decided since the last fold, and nothing is open that time has closed."""
         if self.decided != self._decided_at_fold:

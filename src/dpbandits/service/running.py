@@ -78,6 +78,7 @@ class Running:
     ledger: LedgerEnd = field(default_factory=LedgerEnd)
     counts: tuple[int, int] = (0, 0)  # decided and closed, as of the last commit
     facts: "Facts | None" = None
+    is_suspended: bool = False  # a ticket has shown that the database was rolled back
     _desk: AnyDesk | None = None
     _seal: Seal | None = None
 

@@ -45,6 +45,7 @@ MOST_WAITING = 4000
 _BATCH = 512  # commands in one transaction
 _KEYS_KEPT = 3600.0  # seconds, of request keys, and at least as long as a round is open
 _FOLD_EVERY = 10.0
+_MOST_PERIODS = 6  # of them that a fold may wait where very many rounds are open
 _PAGE_EVERY = 60.0
 _BEAT_EVERY = 2.0
 _SILENT = 8.0  # seconds without a sign of life after which a standby takes over
@@ -313,8 +314,9 @@ class Writer:
             periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
             if one.is_running and periods >= 1.0:
                 due = self._folded_at[one.id] + periods * _FOLD_EVERY
-                self._folded_at[one.id] = due
-                if not one.desk.is_idle(due):
+                if one.desk.is_idle(due):
+                    self._folded_at[one.id] = due
+                elif one.desk.is_fold_cheap() or periods >= _MOST_PERIODS:
                     self._fold(one, due)
 
     def _fold(self, one: Running, now: float, *, last: bool = False) -> None:
@@ -518,6 +520,8 @@ class _Pending:
                 raise Refusal("no-such-experiment")
             if not one.is_running:
                 raise Refusal("stopped")
+            if one.is_suspended:
+                raise Refusal("ticket-from-the-future")
             match command:
                 case Decide():
                     return self._decide(one, command)
@@ -526,10 +530,22 @@ class _Pending:
                 case Message(_, message):
                     return self._receive(one, message)
         except Refusal as refusal:
+            if refusal.code == "ticket-from-the-future" and one is not None:
+                self._suspend(one)
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
         raise AssertionError(command)
+
+    def _suspend(self, one: Running) -> None:
+        """Decide no more: nobody can make up a ticket, so more was answered than this database knows."""
+        if not one.is_suspended:
+            one.is_suspended = True
+            log.error(
+                "%s decides no more: the database is older than what was answered from it. Restore a "
+                "newer copy, or stop the service and use `dpbandits experiment successor`",
+                one.terms.name,
+            )
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk
