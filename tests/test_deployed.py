@@ -113,7 +113,6 @@ def until(found: Callable[[], bool], what: str) -> float:
 
 @pytest.fixture
 def deployment(postgres: Postgres, tmp_path: Path) -> Iterator[Deployment]:
-    pytest.importorskip("dpbandits.service.run")
     deployed = Deployment(tmp_path, postgres)
     try:
         deployed.start("service")
