@@ -29,6 +29,7 @@ def recover(store: Store, keyring: Keyring, signer: Signer, clock: Clock) -> lis
     with store.writing() as db:
         store.belongs_to(db, keyring.name)
         rows = store.claim(db)
+    keyring.refuse_older([row.id for row in rows])
     found = [_recovered(store, keyring, signer, clock, row) for row in rows]
     for one in found:
         if not one.is_running:  # ended, and perhaps cut short before its key was forgotten

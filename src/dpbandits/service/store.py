@@ -279,15 +279,17 @@ class Store:
         found = db.execute(sa.select(experiments).order_by(experiments.c.id))
         return [Row(*row) for row in found]
 
-    def add_experiment(self, db: Connection, name: str, terms: Mapping[str, Any]) -> int:
-        """A new one; its number, of which there are fewer than 2²⁴."""
-        values = {"name": name, "terms": json.dumps(terms), "state": "running", "epoch": 1, "head": 0}
-        added = db.execute(
-            experiments.insert().values(**values).returning(experiments.c.id)
-        ).scalar_one()
+    def add_experiment(
+        self, db: Connection, name: str, terms: Mapping[str, Any], *, after: int = 0
+    ) -> int:
+        """A new one; its number, of which there are fewer than 2²⁴ and which is above `after`."""
+        last = db.execute(sa.select(sa.func.max(experiments.c.id))).scalar() or 0
+        added = max(int(last), after) + 1
         if added >= 2**24:
             raise ServiceError("there is no room for more experiments in this database")
-        return int(added)
+        values = {"name": name, "terms": json.dumps(terms), "state": "running", "epoch": 1, "head": 0}
+        db.execute(experiments.insert().values(id=added, **values))
+        return added
 
     def move_head(self, db: Connection, experiment: int, epoch: int, before: int, after: int) -> None:
         """The fence."""

@@ -395,7 +395,8 @@ class Writer:
             follows=follows,
         )
         with self.store.writing() as db:
-            added = self.store.add_experiment(db, terms.name, terms.to_dict())
+            # A number that no ticket has, not even one of a database that was lost.
+            added = self.store.add_experiment(db, terms.name, terms.to_dict(), after=self.keyring.begun)
             # On disk before anything is sealed with it; left over if the transaction fails.
             one = Running(added, terms, epoch=1)
             one.take(desk, self.keyring.begin(added))
