@@ -32,9 +32,20 @@ def recover(store: Store, keyring: Keyring, signer: Signer, clock: Clock) -> lis
     keyring.refuse_older([row.id for row in rows])
     found = [_recovered(store, keyring, signer, clock, row) for row in rows]
     for one in found:
-        if not one.is_running:  # ended, and perhaps cut short before its key was forgotten
+        if one.is_suspended:
+            tell_suspended(one)
+        if one.has_ended:  # perhaps cut short before its key was forgotten
             keyring.forget(one.id)
     return found
+
+
+def tell_suspended(one: Running) -> None:
+    """What to do, for whoever reads the log."""
+    log.error(
+        "%s decides no more: the database is older than what was answered from it. Restore a "
+        "newer copy, or stop the service and use `dpbandits experiment successor`",
+        one.terms.name,
+    )
 
 
 def _recovered(store: Store, keyring: Keyring, signer: Signer, clock: Clock, row: Row) -> Running:

@@ -96,8 +96,7 @@ class Service:
 
     def decide_command(self, one: Running, request: Any, person: Any, context: Any) -> Decide:
         """What a request asks for, checked."""
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         if not isinstance(one.public_desk, Desk):
             raise Refusal(
                 "invalid", detail="People of this experiment decide on their own: see broadcast."
@@ -137,8 +136,9 @@ class Service:
         if found is None or one is None:
             raise Refusal("no-such-decision" if found is None or self.is_ready else self._not_ready())
         key.require("reward", one.terms.name)
-        if not one.is_running:
+        if one.has_ended:
             raise Refusal("closed")
+        one.refuse_unless_running()
         if value is not None:
             try:
                 value = one.terms.problem.reward(value)
@@ -151,8 +151,7 @@ class Service:
     def local(self, name: str) -> tuple[Running, LocalDesk]:
         """An experiment of the local model."""
         one = self.named(name)
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         if not isinstance(one.public_desk, LocalDesk):
             raise Refusal("invalid", detail="This experiment decides for people: see decide.")
         return one, one.public_desk

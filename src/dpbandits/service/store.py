@@ -297,6 +297,12 @@ class Store:
         if db.execute(_FENCE, values).rowcount != 1:
             raise Fenced
 
+    def suspend(self, db: Connection, experiment: int, epoch: int) -> None:
+        """Decide no more, also after a restart; only a newer copy of the database may go on."""
+        mine = experiments.c.id == experiment, experiments.c.epoch == epoch
+        if db.execute(experiments.update().where(*mine).values(state="suspended")).rowcount != 1:
+            raise Fenced
+
     def append(self, db: Connection, experiment: int, entry: int, sealed: bytes) -> None:
         """One row of the log."""
         db.execute(_APPEND, {"experiment": experiment, "entry": entry, "sealed": sealed})

@@ -32,7 +32,7 @@ from dpbandits.service.clock import Clock
 from dpbandits.service.desk import Desk, Event, Opened
 from dpbandits.service.ledger import Signer, opened_body
 from dpbandits.service.local_desk import LocalDesk
-from dpbandits.service.recovery import recover
+from dpbandits.service.recovery import recover, tell_suspended
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
@@ -297,8 +297,9 @@ class Writer:
             one.head = head
             one.count()
             self._to_forward[one.id] = one.seal, head
+        pending.committed()
         self.deliver(answers)
-        if pending.due is not None:
+        if pending.due is not None and pending.due.is_running:
             self._fold(pending.due, now)
 
     def _keep_time(self, now: float) -> None:
@@ -368,8 +369,7 @@ class Writer:
         one = self.running.get(name)
         if one is None:
             raise Refusal("no-such-experiment")
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         return one
 
     def _open(
@@ -502,6 +502,7 @@ class _Pending:
         self._writer, self._db, self._now = writer, db, now
         self._events: dict[int, list[Event]] = {}
         self._keys: dict[int, list[bytes]] = {}
+        self._suspended: dict[int, Running] = {}
         self.due: Running | None = None  # what is to be folded before anything else is decided
         asked: dict[int, set[bytes]] = {}
         for one in commands:
@@ -519,9 +520,8 @@ class _Pending:
         try:
             if one is None:
                 raise Refusal("no-such-experiment")
-            if not one.is_running:
-                raise Refusal("stopped")
-            if one.is_suspended:
+            one.refuse_unless_running()
+            if one.id in self._suspended:
                 raise Refusal("ticket-from-the-future")
             match command:
                 case Decide():
@@ -531,22 +531,13 @@ class _Pending:
                 case Message(_, message):
                     return self._receive(one, message)
         except Refusal as refusal:
-            if refusal.code == "ticket-from-the-future" and one is not None:
-                self._suspend(one)
+            if refusal.code == "ticket-from-the-future" and one is not None and one.is_running:
+                # Nobody can make up a ticket, so more was answered than this database knows.
+                self._suspended[one.id] = one
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
         raise AssertionError(command)
-
-    def _suspend(self, one: Running) -> None:
-        """Decide no more: nobody can make up a ticket, so more was answered than this database knows."""
-        if not one.is_suspended:
-            one.is_suspended = True
-            log.error(
-                "%s decides no more: the database is older than what was answered from it. Restore a "
-                "newer copy, or stop the service and use `dpbandits experiment successor`",
-                one.terms.name,
-            )
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk
@@ -589,7 +580,15 @@ class _Pending:
             heads.append((one, head))
         for experiment, keys in self._keys.items():
             store.remember_keys(self._db, experiment, keys, int(self._now))
+        for one in self._suspended.values():
+            store.suspend(self._db, one.id, one.epoch)
         return heads
+
+    def committed(self) -> None:
+        """From now on they decide no more, in any process."""
+        for one in self._suspended.values():
+            one.state = "suspended"
+            tell_suspended(one)
 
 
 def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:
