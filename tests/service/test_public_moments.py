@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from writers import Hand, deliver
+from writers import Hand, code_of, deliver, writing
 
+from dpbandits.errors import InvalidInput
+from dpbandits.service.running import Running
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.store import Store
 from dpbandits.service.terms import Terms
-from dpbandits.service.writer import Command, Decide, Reward, Writer
+from dpbandits.service.writer import Command, Decide, Reward, Stop, Writer
 
 TERMS = {"name": "headline", "privacy": "eps=1", "actions": ["calm", "loud"], "patience": 15.0}
 
@@ -102,3 +104,38 @@ def test_a_fold_that_a_decision_makes_due_does_not_wait_for_what_wakes_the_write
         writer._catch_up()
         assert writer.running["headline"].counts == (102, 100)
         assert writer.running["headline"].generation == 2
+
+
+def test_a_stop_that_fails_halfway_is_not_gone_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds were closed and noise drawn in memory: that must be thrown away."""
+
+    def fail(_: object) -> None:
+        raise InvalidInput("a page that cannot be written")
+
+    with leading(tmp_path, Hand(), TERMS) as writer:
+        woken_by(writer, Decide(1, bytes(16), b"", None, None))
+        monkeypatch.setattr(Running, "page", fail)
+        future: Future[Any] = Future()
+        writer.submit(future, Stop("headline"))
+        with pytest.raises(InvalidInput):
+            writer._catch_up()
+        assert code_of(future.result(timeout=0)) == "not-ready"
+
+
+def test_pages_go_on_after_a_start_with_a_clock_that_was_ahead(tmp_path: Path) -> None:
+    hand = Hand()
+    with writing(tmp_path, TERMS, hand=hand):
+        pass
+    ahead = Hand()
+    ahead.moment += 86_400.0
+    with writing(tmp_path, hand=ahead):  # where nothing is decided
+        pass
+    with leading(tmp_path, hand) as writer:
+        for number in range(3):
+            woken_by(writer, Decide(1, number.to_bytes(16, "big"), b"", None, None))
+            hand.moment += 70.0
+            writer._catch_up()
+        with writer.store.reading() as db:
+            assert [one["body"]["decided"] for one in writer.store.pages(db, 1, 100)] == [1, 2, 3]

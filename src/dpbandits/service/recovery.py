@@ -64,6 +64,7 @@ def _recovered(store: Store, keyring: Keyring, signer: Signer, clock: Clock, row
         store.move_head(db, one.id, one.epoch, one.head, one.head)
         store.write_ledger(db, one.id, entry)
     one.ledger = one.ledger.after(entry)
+    clock.not_before(one.ledger.at)  # otherwise pages would wait for a time that was once too late
     log.info("%s goes on after %s decisions, %s events replayed", row.name, one.desk.decided, replayed)
     return one
 

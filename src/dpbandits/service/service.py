@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -126,7 +127,8 @@ class Service:
             )
         if not (isinstance(person, str) and 0 < len(person) <= MOST_PERSON):
             raise Refusal("invalid", detail=f"Send `person` as a text of 1 to {MOST_PERSON} characters.")
-        data = person.encode(errors="surrogatepass")
+        # One name has several spellings in Unicode, and whoever is written in two is one person.
+        data = unicodedata.normalize("NFC", person).encode(errors="surrogatepass")
         return hashlib.blake2b(data, key=self._person_key, digest_size=16).digest()
 
     def reward_command(self, key: ApiKey, ticket: Any, value: Any) -> Reward:

@@ -73,7 +73,7 @@ request_keys = sa.Table(
     tables,
     sa.Column("experiment", sa.Integer, primary_key=True),
     sa.Column("key", sa.LargeBinary(16), primary_key=True),
-    sa.Column("at", sa.Integer, nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
     sa.Index("request_keys_at", "experiment", "at"),
 )
 ledger = sa.Table(

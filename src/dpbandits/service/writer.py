@@ -357,16 +357,14 @@ class Writer:
         try:
             match command:
                 case Open(terms, follows, desk):
-                    answer: Any = self._open(terms, follows, desk)
+                    answer: Any = self._open_asked(terms, follows, desk)
                 case Stop(name):
                     answer = self._stop(self._named(name))
                 case Change(name, act, label):
                     answer = self._change(self._named(name), act, label)
         except Refusal as refusal:
             answer = refusal
-        except (InvalidInput, PrivacyError):  # nothing was changed
-            answer = Refusal("cannot-change")
-        except BaseException:
+        except BaseException:  # what is in memory may be ahead of the disk
             self.deliver([(future, Refusal("not-ready"))])
             raise
         self.deliver([(future, answer)])
@@ -414,6 +412,12 @@ class Writer:
         self._publish([*self.running.values(), one])
         log.info("%s begins: %s", terms.name, desk.guarantee)
         return terms.name
+
+    def _open_asked(self, *asked: Any) -> str:
+        try:
+            return self._open(*asked)
+        except (InvalidInput, PrivacyError):  # nothing was changed
+            raise Refusal("cannot-change") from None
 
     def _budgets_of(self, population: str | None) -> dict[str, Any]:
         terms = (one.terms for one in self.running.values())
