@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from writers import Hand, code_of, deliver, writing
+from writers import Hand, code_of, deliver
 
 from dpbandits.errors import InvalidInput
 from dpbandits.service.running import Running
@@ -125,13 +125,11 @@ def test_a_stop_that_fails_halfway_is_not_gone_on_from(
 
 
 def test_pages_go_on_after_a_start_with_a_clock_that_was_ahead(tmp_path: Path) -> None:
-    hand = Hand()
-    with writing(tmp_path, TERMS, hand=hand):
-        pass
-    ahead = Hand()
+    hand, ahead = Hand(), Hand()
     ahead.moment += 86_400.0
-    with writing(tmp_path, hand=ahead):  # where nothing is decided
-        pass
+    for one in (hand, ahead):  # killed before anything is decided
+        with leading(tmp_path, one, TERMS):
+            pass
     with leading(tmp_path, hand) as writer:
         for number in range(3):
             woken_by(writer, Decide(1, number.to_bytes(16, "big"), b"", None, None))
