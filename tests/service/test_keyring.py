@@ -1,18 +1,20 @@
 """The keyring: no key comes back once it is forgotten, and it belongs to one database."""
 
+import os
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from writers import ARMS, ask, decide, writing
+from writers import ARMS, Hand, ask, decide, leading, woken_by, writing
 
 from dpbandits.errors import ServiceError
 from dpbandits.service.run import open_keyring, open_store
-from dpbandits.service.sealing import Keyring
-from dpbandits.service.writer import Stop
+from dpbandits.service.sealing import Keyring, Seal
+from dpbandits.service.writer import Decide, Stop
 
 _KILLED_WHILE_WRITING = """
 import os, signal, sys
@@ -86,3 +88,44 @@ def test_an_experiment_that_could_not_be_written_is_in_nobodys_way(tmp_path: Pat
     with writing(tmp_path, {**ARMS, "name": "later"}) as writer:
         assert writer.running["later"].id == 3
         assert decide(writer, "later").opened.number == 0
+
+
+def test_a_keyring_that_was_behind_at_a_crash_is_told_at_the_next_start(tmp_path: Path) -> None:
+    """Otherwise a quiet experiment would keep the old key, and an older copy would pass."""
+    with leading(tmp_path, Hand(), ARMS) as writer:
+        for _ in range(1000):  # at which it folds
+            woken_by(writer, Decide(1, os.urandom(16), b"", None, None))
+        reached = writer.running["headline"].generation, writer.running["headline"].head
+    assert reached == (1, 1000)  # and is killed before the keyring knows
+    with leading(tmp_path, Hand()) as writer:
+        writer._forward()
+    keyring = Keyring(tmp_path / "keyring", create=False)
+    keyring.seal(1, 1, 1000)
+    for older in ((0, 1000), (1, 999)):
+        with pytest.raises(ServiceError, match="older than what was answered"):
+            keyring.seal(1, *older)
+
+
+class Racing(dict[int, tuple[Seal, int]]):
+    """Gets a newer value right after it was looked at."""
+
+    newer: tuple[Seal, int] | None = None
+
+    def get(self, key: int, default: object = None) -> Any:
+        held = super().get(key, default)
+        if self.newer is not None:
+            self[key], self.newer = self.newer, None
+        return held
+
+
+def test_what_is_reached_while_the_keyring_is_written_is_not_forgotten(tmp_path: Path) -> None:
+    with leading(tmp_path, Hand(), ARMS) as writer:
+        seal, reached = writer.running["headline"].seal, Racing()
+        writer._to_forward, reached.newer = reached, (seal.next(), 2)
+        reached[1] = seal, 1
+        writer._forward()
+        if reached.newer is not None:  # nobody looked
+            reached[1] = reached.newer
+        writer._forward()
+    with pytest.raises(ServiceError, match="older"):
+        Keyring(tmp_path / "keyring", create=False).seal(1, 0, 1)

@@ -2,45 +2,18 @@
 
 import random
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from writers import Hand, code_of, deliver
+from writers import Hand, code_of, leading, woken_by
 
 from dpbandits.errors import InvalidInput
 from dpbandits.service.running import Running
-from dpbandits.service.sealing import Keyring
-from dpbandits.service.store import Store
-from dpbandits.service.terms import Terms
-from dpbandits.service.writer import Command, Decide, Reward, Stop, Writer
+from dpbandits.service.writer import Decide, Reward, Stop, Writer
 
 TERMS = {"name": "headline", "privacy": "eps=1", "actions": ["calm", "loud"], "patience": 15.0}
-
-
-@contextmanager
-def leading(folder: Path, hand: Hand, *declared: dict[str, Any]) -> Iterator[Writer]:
-    """A writer without its thread: it does what is due when it is told to."""
-    store = Store(folder / "service.db")
-    store.migrate()
-    keyring = Keyring(folder / "keyring", create=True)
-    terms = [Terms.read(one) for one in declared]
-    writer = Writer(store, keyring, deliver, declared=terms, clock=hand.clock())
-    writer._lead()
-    try:
-        yield writer
-    finally:
-        store.close()
-
-
-def woken_by(writer: Writer, command: Command) -> Any:
-    future: Future[Any] = Future()
-    writer.submit(future, command)
-    writer._catch_up()
-    return future.result(timeout=0)
 
 
 def public(writer: Writer) -> tuple[Any, ...]:

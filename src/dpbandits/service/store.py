@@ -192,6 +192,9 @@ class Store:
         self.drop()
         held = self._writing.connect()
         try:
+            # Stated as for SQLite: what was answered must not be lost because a cluster is in a hurry.
+            if held.execute(sa.text("show synchronous_commit")).scalar() in ("off", "local"):
+                held.execute(sa.text("set synchronous_commit = on"))
             won = held.execute(sa.text("select pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar()
             held.commit()
         except BaseException:
@@ -233,6 +236,7 @@ class Store:
         silent = (
             "select pg_terminate_backend(l.pid) from pg_locks l, service s "
             "where l.locktype = 'advisory' and l.pid <> pg_backend_pid() "
+            "and l.database = (select oid from pg_database where datname = current_database()) "
             "and (l.classid::bigint << 32 | l.objid::bigint) = :key "
             "and extract(epoch from clock_timestamp()) - s.beat > :after"
         )

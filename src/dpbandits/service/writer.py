@@ -138,7 +138,9 @@ class Writer:
         self._stopping = False
         self._folded_at: dict[int, float] = {}
         self._beat_at = 0.0
-        self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
+        # How far answers went; what of it the keyring was told is in the forwarder's hands alone.
+        self._to_forward: dict[int, tuple[Seal, int]] = {}
+        self._told: dict[int, tuple[Seal, int]] = {}
         self._behind_since: float | None = None
         self._forwarding = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -219,12 +221,15 @@ class Writer:
             if self._stopping:
                 raise Fenced
         self.state = "recovering"
+        self.store.beat()  # lest the silence of the one before be taken for ours
         self._publish(recover(self.store, self.keyring, self.signer, self.clock))
         for terms in self._declared:
             self._open_declared(terms)
         for one in self.running.values():
             if one.is_running:
                 one.desk.warm_up()
+                # Whoever was here before may not have come to tell the keyring.
+                self._to_forward[one.id] = one.seal, one.head
         now = self.clock.now()
         self._folded_at = dict.fromkeys(self.by_id, now)
         self.state = "ready"
@@ -487,7 +492,8 @@ class Writer:
     def _forward(self) -> None:
         """Let the keyring forget the keys of what was folded."""
         with self._forwarding:
-            moved = dict(self._to_forward)
+            reached = dict(self._to_forward)  # the writer may add to it meanwhile
+            moved = {one: to for one, to in reached.items() if self._told.get(one) is not to}
             try:
                 if moved:
                     self.keyring.advance(moved)
@@ -500,9 +506,7 @@ class Writer:
             self._behind_since = None
             if self.state == "keyring":
                 self.state = "ready"
-            for experiment, told in moved.items():
-                if self._to_forward.get(experiment) == told:
-                    del self._to_forward[experiment]
+            self._told = reached
 
 
 class _Pending:
