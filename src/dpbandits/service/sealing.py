@@ -13,6 +13,7 @@ beside its database, and not alone.
 import fcntl
 import hashlib
 import json
+import operator
 import os
 import secrets
 import tempfile
@@ -125,7 +126,9 @@ class Keyring:
         """Forget the keys before these, each with the log entry that was reached."""
         with self._changing() as keys:
             for experiment, (seal, head) in seals.items():
-                known, _, answered = keys.get(str(experiment), [0, "", 0])
+                if str(experiment) not in keys:
+                    continue  # forgotten, perhaps by another process: it must not come back
+                known, _, answered = keys[str(experiment)]
                 if seal.generation >= known and head >= answered:
                     keys[str(experiment)] = [seal.generation, seal.key.hex(), head]
 
@@ -162,7 +165,9 @@ class Keyring:
     def _read(self) -> dict[str, Any]:
         try:
             held = json.loads(self.path.read_bytes())
-            bytes.fromhex(held["secret"]), dict(held["keys"])
+            bytes.fromhex(held["secret"])
+            for generation, key, head in dict(held["keys"]).values():
+                operator.index(generation), bytes.fromhex(key), operator.index(head)
         except OSError as error:
             raise ServiceError(f"the keyring {self.path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError):

@@ -146,7 +146,7 @@ class Store:
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             engine = sa.create_engine(
-                f"sqlite+pysqlite:///{path}",
+                sa.URL.create("sqlite+pysqlite", database=str(path)),  # whatever characters it has
                 connect_args={"timeout": 5.0, "check_same_thread": False},
                 poolclass=sa.pool.QueuePool,
                 **options,
