@@ -1,10 +1,12 @@
 -- Decide and reward by turns: a ticket that was answered is rewarded next. One state per thread of wrk.
-local key, path, context = nil, nil, ""
+-- Arguments: API key, experiment, then `context` and its JSON, or `person` for a new name each time.
+local key, path, context, people = nil, nil, "", false
 local tickets, first, last, counter = {}, 1, 0, 0
 
 function init(arguments)
   key, path = arguments[1], "/v1/experiments/" .. arguments[2] .. "/decide"
-  if arguments[3] then context = ',"context":' .. arguments[3] end
+  if arguments[3] == "context" then context = ',"context":' .. arguments[4] end
+  people = arguments[3] == "person"
   math.randomseed(os.time() + tonumber(tostring({}):sub(8), 16) % 1000000)
   prefix = tostring(math.random(1, 1e9)) .. "-"
 end
@@ -18,7 +20,9 @@ function request()
     return wrk.format("POST", "/v1/reward", headers, body)
   end
   counter = counter + 1
-  return wrk.format("POST", path, headers, '{"request":"' .. prefix .. counter .. '"' .. context .. "}")
+  local name = prefix .. counter
+  local person = people and ',"person":"' .. name .. '"' or ""
+  return wrk.format("POST", path, headers, '{"request":"' .. name .. '"' .. person .. context .. "}")
 end
 
 function response(status, headers, body)

@@ -226,6 +226,14 @@ def test_a_page_stays_a_page() -> None:
     assert "49,988 more" in text_of(page) and "And 49,900 more" in text_of(page)
 
 
+def test_parts_are_of_the_decisions_that_were_counted(samples: dict[str, Sample]) -> None:
+    view, entries = samples["silent"]
+    later = text_of(shown((replace(view, decided=9000), entries)))
+    before = text_of(shown((view, entries)))
+    parts = [re.findall(r"(\d+) %", text) for text in (before, later)]
+    assert parts[0] == parts[1] and abs(sum(map(int, parts[0])) - 100) <= 1
+
+
 def test_an_action_that_was_just_added(samples: dict[str, Sample]) -> None:
     view, entries = samples["arms"]
     assert view.shares is not None
@@ -237,8 +245,12 @@ def test_an_action_that_was_just_added(samples: dict[str, Sample]) -> None:
 
 def test_before_anything_is_known(samples: dict[str, Sample]) -> None:
     fresh = text_of(shown(samples["fresh"]))
-    assert "nothing of 0.5-DP" in fresh and "nothing yet" in fresh and "1 entry," in fresh
+    assert "nothing of 0.5-DP" in fresh and "nothing yet" in fresh and "1 entry " in fresh
     assert "3 rounds each" in fresh and "<code>person</code>" in shown(samples["fresh"])
+    view, entries = samples["fresh"]
+    unpublished = text_of(shown((replace(view, released=None, shares=None, as_of=0), entries)))
+    assert "Nothing is published yet" in unpublished
+    assert "releases nothing" not in unpublished and "1970" not in unpublished
     empty = text_of(shown(standby=True))
     assert "Nothing to decide yet" in empty and "/v1/experiments" in empty and "stands by" in empty
     assert "stands by" not in text_of(shown())

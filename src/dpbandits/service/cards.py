@@ -28,6 +28,7 @@ _NO_SHARES = {
         "nothing but protected messages."
     ),
 }
+_NO_PAGE = "Nothing is published yet: a page of the ledger is due within minutes of the first decision."
 _NO_ESTIMATES = "This policy releases nothing but its decisions, so there are no estimates to show."
 
 
@@ -88,7 +89,7 @@ def card_of(view: View, entries: Sequence[Mapping[str, Any]]) -> Card:
 def _summary(view: View) -> str:
     policy, problem = Policy.from_dict(view.policy), Problem.from_dict(view.problem)
     size = problem.testing.size_in_words(problem)
-    noise = f", {view.noise} noise" if view.guarantee.is_private else ""
+    noise = f", {view.noise} noise" if view.guarantee.is_private and view.noise else ""
     return f"{policy.name()} on {size}{noise}"
 
 
@@ -152,6 +153,8 @@ def _layers(view: View) -> list[tuple[int, str]]:
 
 
 def _notes(view: View) -> list[str]:
+    if view.as_of == 0:
+        return [_NO_PAGE]
     notes = []
     if view.released is None:
         notes.append(_NO_ESTIMATES)

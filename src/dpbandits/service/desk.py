@@ -170,6 +170,10 @@ class Desk:
         since = self.decided - self._decided_at_fold
         return since >= max(_FOLD_AFTER, len(self._keys), room)
 
+    def is_fold_cheap(self) -> bool:
+        """Whether a snapshot, with the open rounds in it, is not much more than the log in its place."""
+        return 10 * (self.decided - self._decided_at_fold) >= len(self._keys)
+
     def is_idle(self, now: float) -> bool:
         """Whether nothing was decided since the last fold, and nothing is open that time has closed."""
         if self.decided != self._decided_at_fold:
@@ -321,6 +325,13 @@ def _packed(offered: Any) -> Any:
     return offered
 
 
+def _with_nan(given: Any) -> Any:
+    """JSON has no nan: null stands for a feature that is missing, and the round counts all the same."""
+    if isinstance(given, list):
+        return [_with_nan(one) for one in given]
+    return math.nan if given is None else given
+
+
 def _unpacked(problem: Any, packed: Any) -> Any:
     """The context that was decided by."""
     if isinstance(packed, Sequence) and not isinstance(packed, bytes | str):
@@ -333,5 +344,5 @@ def read_context(problem: Any, given: Any) -> tuple[Any, Any]:
     """What a request brought, in the form that is logged, and the context made of it."""
     if given is None:
         return None, offered_context(problem, ())[0]
-    offered = checks.array("numbers", given) if isinstance(given, list) else given
+    offered = checks.array("numbers", _with_nan(given)) if isinstance(given, list) else given
     return offered, offered_context(problem, (offered,))[0]

@@ -158,10 +158,10 @@ async def read_body(receive: Receive) -> bytes:
     read = message.get("body", b"")
     while message.get("more_body") and len(read) <= MOST_BODY:
         message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal("timeout")
         read = bytearray(read) if isinstance(read, bytes) else read  # which grows in place
         read += message.get("body", b"")
+    if message["type"] == "http.disconnect":
+        raise Refusal("timeout")
     if len(read) > MOST_BODY:
         raise Refusal("too-large")
     return bytes(read)

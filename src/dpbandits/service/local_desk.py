@@ -74,6 +74,10 @@ class LocalDesk:
         """Likewise."""
         return self.server.rounds
 
+    def is_fold_cheap(self) -> bool:
+        """Always: nothing is open."""
+        return True
+
     def is_idle(self, now: float) -> bool:
         """Whether nothing came since the last fold."""
         return self.decided == self._received_at_fold

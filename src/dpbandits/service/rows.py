@@ -107,7 +107,7 @@ def _action(view: View, read: Released | None, axis: Axis, place: int, colours: 
         notes=["retired"] if away else ["out of play"] if out else [],
         colour=colours[place] if place < len(colours) else None,
         count=f"{count:,}",
-        share=_part(count, view.decided),
+        share=_part(count, _decided_then(view)),
         quiet=away or out,
         leads=read is not None and place in read.leading,
         **_reading(read, axis, (place,)),
@@ -124,6 +124,11 @@ def _is_out(read: Released | None, place: tuple[int, ...]) -> bool:
 def _is_in(read: Released, place: tuple[int, ...]) -> bool:
     """Not so for an action that was added after the reading."""
     return all(one < size for one, size in zip(place, read.mean.shape, strict=True))
+
+
+def _decided_then(view: View) -> int:
+    """Decisions when shares were counted: those of a ledger page, or of now."""
+    return next((one.decided for one in view.history[-1:] if one.shares == view.shares), view.decided)
 
 
 def _part(count: int, whole: int) -> str:

@@ -1,6 +1,6 @@
 """An experiment in the writer's hands: its desk, its place in the log, and its ledger."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,30 @@ class LedgerEnd:
         )
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What its ledger has said of it so far, beside pages."""
+
+    noise: str
+    labels: tuple[str, ...]
+    retired: tuple[str, ...]
+
+    @classmethod
+    def told_by(cls, entries: Sequence[Mapping[str, Any]]) -> "Facts":
+        """The first entry and all changes."""
+        opened = entries[0]["body"]
+        labels, retired = list(opened["labels"]), list[str]()
+        for body in (entry["body"] for entry in entries[1:]):
+            match body["act"]:
+                case "add":
+                    labels.append(body["label"])
+                case "retire":
+                    retired.append(body["label"])
+                case "revive":
+                    retired.remove(body["label"])
+        return cls(opened["noise"], tuple(labels), tuple(retired))
+
+
 @dataclass
 class Running:
     """One that takes decisions, or has ended: then without a desk."""
@@ -53,6 +77,8 @@ class Running:
     head: int = 0
     ledger: LedgerEnd = field(default_factory=LedgerEnd)
     counts: tuple[int, int] = (0, 0)  # decided and closed, as of the last commit
+    facts: "Facts | None" = None
+    is_suspended: bool = False  # a ticket has shown that the database was rolled back
     _desk: AnyDesk | None = None
     _seal: Seal | None = None
 
@@ -76,6 +102,7 @@ class Running:
     def take(self, desk: AnyDesk, seal: Seal) -> None:
         """Go on with these."""
         self._desk, self._seal = desk, seal
+        self.facts = Facts(desk.noise, tuple(desk.labels), desk.retired)
         self.count()
 
     def count(self) -> None:

@@ -198,10 +198,12 @@ class _Story:
             "The chain is unbroken, every entry is signed, and the guarantee follows from the recipes.",
             f"{counted(self.decided, 'decision')} and {counted(self.closed, 'closed round')} by the "
             f"last entry; the experiment is {self.state}.",
-            _NOISE[self.opened.noise],
         ]
+        if self.guarantee.is_private:
+            lines.append(_NOISE[self.opened.noise])
         if self.changes:
-            lines.append(f"Actions were added, retired or revived {counted(self.changes, 'time')}.")
+            changes = counted(self.changes, "change")
+            lines.append(f"Which actions are in play is public too: {changes}.")
         if self.opened.population is not None:
             lines.append(self.opened.population.sentence)
         if self.opened.follows is not None:

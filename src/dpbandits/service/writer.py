@@ -45,6 +45,7 @@ MOST_WAITING = 4000
 _BATCH = 512  # commands in one transaction
 _KEYS_KEPT = 3600.0  # seconds, of request keys, and at least as long as a round is open
 _FOLD_EVERY = 10.0
+_MOST_PERIODS = 6  # of them that a fold may wait where very many rounds are open
 _PAGE_EVERY = 60.0
 _BEAT_EVERY = 2.0
 _SILENT = 8.0  # seconds without a sign of life after which a standby takes over
@@ -313,8 +314,9 @@ class Writer:
             periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
             if one.is_running and periods >= 1.0:
                 due = self._folded_at[one.id] + periods * _FOLD_EVERY
-                self._folded_at[one.id] = due
-                if not one.desk.is_idle(due):
+                if one.desk.is_idle(due):
+                    self._folded_at[one.id] = due
+                elif one.desk.is_fold_cheap() or periods >= _MOST_PERIODS:
                     self._fold(one, due)
 
     def _fold(self, one: Running, now: float, *, last: bool = False) -> None:
@@ -434,7 +436,8 @@ class Writer:
         ledger = one.ledger.after(page)
         body = {"decided": desk.decided, "closed": desk.closed}
         counts = desk.decided, desk.closed
-        ended = Running(one.id, one.terms, "stopped", one.epoch, one.head, ledger, counts)
+        place = one.id, one.terms, "stopped", one.epoch, one.head
+        ended = Running(*place, ledger, counts, one.facts)
         entry = ended.entry(self.signer, "stopped", body, now)
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, one.head)
@@ -460,6 +463,7 @@ class Writer:
             self.store.append(db, one.id, head, one.seal.close("log", head, _ENCODE([event])))
             self.store.write_ledger(db, one.id, entry)
         one.head, one.ledger = head, one.ledger.after(entry)
+        one.take(desk, one.seal)
         return label
 
     # The keyring, in a thread of its own: a slow disk must not hold decisions up
@@ -516,6 +520,8 @@ class _Pending:
                 raise Refusal("no-such-experiment")
             if not one.is_running:
                 raise Refusal("stopped")
+            if one.is_suspended:
+                raise Refusal("ticket-from-the-future")
             match command:
                 case Decide():
                     return self._decide(one, command)
@@ -524,10 +530,22 @@ class _Pending:
                 case Message(_, message):
                     return self._receive(one, message)
         except Refusal as refusal:
+            if refusal.code == "ticket-from-the-future" and one is not None:
+                self._suspend(one)
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
         raise AssertionError(command)
+
+    def _suspend(self, one: Running) -> None:
+        """Decide no more: nobody can make up a ticket, so more was answered than this database knows."""
+        if not one.is_suspended:
+            one.is_suspended = True
+            log.error(
+                "%s decides no more: the database is older than what was answered from it. Restore a "
+                "newer copy, or stop the service and use `dpbandits experiment successor`",
+                one.terms.name,
+            )
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk
