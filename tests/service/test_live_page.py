@@ -125,7 +125,15 @@ def test_shares_only_where_they_are_public(service: LiveService, browser: "Brows
         for name, shown in (("headline", True), ("basket", True), ("pairs", False), ("survey", False)):
             card = page.locator("article", has=page.get_by_role("heading", name=name, exact=True))
             assert card.locator("svg.stack").count() == int(shown), name
-            assert (card.get_by_text("Decisions", exact=True).count() > 0) == shown or not shown, name
+            assert card.locator(".rows").get_by_text("Decisions").count() == int(shown), name
+
+
+def test_rounds_are_told_of_where_there_are_any(service: LiveService, browser: "Browser") -> None:
+    with opened(browser, service.url) as page:
+        for name, told in (("headline", True), ("survey", False), ("over", False)):
+            card = page.locator("article", has=page.get_by_role("heading", name=name, exact=True))
+            assert (card.get_by_text("Open at once").count() == 1) == told, name
+            assert (card.get_by_text("Messages", exact=True).count() == 1) == (name == "survey"), name
 
 
 def test_the_page_asks_for_nothing_else(service: LiveService, browser: "Browser") -> None:

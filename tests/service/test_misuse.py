@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from live_service import LiveService, live_service
+
+if TYPE_CHECKING:
+    from postgres import Postgres
 
 MARKER = "zqx-marker-xqz"  # in everything that is sent
 DECIDE = "/v1/experiments/headline/decide"
@@ -742,6 +746,17 @@ def test_slow_requests(target: Target) -> None:
     for answer in answers:
         assert problem_of(answer) == (408, "timeout")
         check_silent(answer)
+
+
+@pytest.mark.slow
+def test_misuse_on_postgres(tmp_path: Path, postgres: "Postgres") -> None:
+    with live_service(tmp_path, EXPERIMENTS, database=postgres.new_database()) as service:
+        target = Target(service)
+        for case, (make, status, code) in CASES.items():
+            assert problem_of(target.ask(make(target))) == (status, code), case
+        for case, make in SERVED.items():
+            assert b" 200 OK\r\n" in target.ask(make(target)), case
+        target.check_alive()
 
 
 @pytest.mark.slow
