@@ -459,3 +459,8 @@ def _set_pragmas(connection: Any, _: object) -> None:
         found = connection.execute(f"pragma {name}").fetchone()[0]
         if str(found) != value:
             raise ServiceError(f"SQLite does not keep {name} = {value} here, but {found}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a database's error; never its parameters."""
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
