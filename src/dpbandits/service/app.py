@@ -104,7 +104,9 @@ def _refuse_in_our_words(app: FastAPI) -> None:
         if isinstance(error, RequestValidationError):
             return answer(Refusal("invalid"))
         if isinstance(error, HTTPException):
-            return answer(Refusal("wrong-method" if error.status_code == 405 else "no-such-route"))
+            if error.status_code == 405:
+                return answer(Refusal("wrong-method", allow=(error.headers or {}).get("Allow", "")))
+            return answer(Refusal("no-such-route"))
         return answer(Refusal("failed"))
 
     for kind in (Refusal, RequestValidationError, HTTPException, Exception):

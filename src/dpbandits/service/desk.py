@@ -36,7 +36,7 @@ from dpbandits.policies.released import Released
 from dpbandits.policies.saving import restore
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.service.refusals import Refusal
-from dpbandits.service.terms import Terms, check_label
+from dpbandits.service.terms import Terms, actions_of, check_label
 
 Event = Sequence[Any]
 log = logging.getLogger("dpbandits.service")
@@ -84,8 +84,9 @@ class Desk:
             patience=terms.patience,
             expected_people=terms.expected_people,
         )
-        slots = getattr(terms.problem, "slots", len(terms.labels)) if terms.shows_actions else 0
-        return cls(terms, learner, list(terms.labels), [0] * slots)
+        actions = getattr(terms.problem, "slots", actions_of(terms.problem)) or 0
+        shares = [0] * actions if terms.shows_actions else []
+        return cls(terms, learner, list(terms.labels), shares)
 
     @classmethod
     def restore(cls, terms: Terms, data: bytes) -> "Desk":

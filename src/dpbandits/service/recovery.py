@@ -92,6 +92,7 @@ def _replay(store: Store, keyring: Keyring, clock: Clock, db: Connection, one: R
         raise ServiceError(
             f"the log of {one.terms.name} ends at entry {entry:,}, but {one.head:,} were answered"
         )
+    one.count()
     clock.not_before(desk.now)
     return replayed
 

@@ -13,7 +13,7 @@ beside its database, and not alone.
 import fcntl
 import hashlib
 import json
-import math
+import operator
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping
@@ -154,8 +154,9 @@ class Keyring:
         with self._changing() as held:
             keys = held["keys"]
             for experiment, (seal, head) in seals.items():
-                # One that was forgotten stays so, whatever a writer that was replaced still knows.
-                known, _, answered = keys.get(str(experiment), (math.inf, "", 0))
+                if str(experiment) not in keys:
+                    continue  # forgotten, perhaps by another process: it must not come back
+                known, _, answered = keys[str(experiment)]
                 if seal.generation >= known and head >= answered:
                     keys[str(experiment)] = [seal.generation, seal.key.hex(), head]
 
@@ -196,7 +197,9 @@ class Keyring:
     def _read(self) -> dict[str, Any]:
         try:
             held = json.loads(self.path.read_bytes())
-            bytes.fromhex(held["secret"]), dict(held["keys"]), int(held["begun"])
+            bytes.fromhex(held["secret"]), operator.index(held["begun"])
+            for generation, key, head in dict(held["keys"]).values():
+                operator.index(generation), bytes.fromhex(key), operator.index(head)
         except OSError as error:
             raise ServiceError(f"the keyring {self.path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError):

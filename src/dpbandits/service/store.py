@@ -146,7 +146,7 @@ class Store:
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             engine = sa.create_engine(
-                f"sqlite+pysqlite:///{path}",
+                sa.URL.create("sqlite+pysqlite", database=str(path)),  # whatever characters it has
                 connect_args={"timeout": 5.0, "check_same_thread": False},
                 poolclass=sa.pool.QueuePool,
                 **options,
@@ -471,3 +471,8 @@ def _set_pragmas(connection: Any, _: object) -> None:
         found = connection.execute(f"pragma {name}").fetchone()[0]
         if str(found) != value:
             raise ServiceError(f"SQLite does not keep {name} = {value} here, but {found}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a database's error; never its parameters."""
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]

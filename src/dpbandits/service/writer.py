@@ -36,7 +36,7 @@ from dpbandits.service.recovery import recover, tell_suspended
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
-from dpbandits.service.store import Fenced, Snapshot, Store
+from dpbandits.service.store import Fenced, Snapshot, Store, first_line
 from dpbandits.service.terms import Terms
 
 log = logging.getLogger("dpbandits.service")
@@ -199,7 +199,7 @@ class Writer:
                     self._lose("failed")
                     self._fail("the disk does not keep what it is given: not going on")
                     return
-                log.warning("the database cannot be used (%s); trying again", _said(error))
+                log.warning("the database cannot be used (%s); trying again", first_line(error))
                 self._lose("recovering")
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
@@ -258,7 +258,7 @@ class Writer:
                     if one.is_running:
                         self._fold(one, self.clock.now(), last=True)
             except (Fenced, sa.exc.SQLAlchemyError, OSError) as error:
-                log.warning("not stopped cleanly: the log will be replayed (%s)", _said(error))
+                log.warning("not stopped cleanly: the log will be replayed (%s)", first_line(error))
         self.state = "stopped"
 
     def _lose(self, state: str) -> None:
@@ -620,8 +620,3 @@ def _is_broken_disk(error: Exception) -> bool:
     code = getattr(cause, "sqlite_errorcode", 0)
     no_room = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_NOMEM)
     return bool(code & 0xFF == sqlite3.SQLITE_IOERR and code not in no_room)
-
-
-def _said(error: BaseException) -> str:
-    """The first line of an error; never its parameters."""
-    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
