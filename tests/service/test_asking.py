@@ -1,4 +1,4 @@
-"""What a request asks for: who is meant, and with which context."""
+"""What a request asks for: who is meant, with which context; and what people are told in return."""
 
 import asyncio
 import math

@@ -188,7 +188,7 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "ticket_key": learner._key.hex(),
         "seeded": learner._seeded,
         "noise": learner.noise,
-        "streams": [_listed(one.bit_generator.state) for one in learner._streams] if streams else None,
+        "streams": listed_streams(learner._streams) if streams else None,
     }
     parts = {
         "public": rounds.public,
@@ -278,7 +278,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
         problem,
         public,
         secret,
-        _streams(header["streams"], header["seeded"]),
+        restored_streams(header["streams"], header["seeded"]),
         seeded=header["seeded"],
         compiled=policy.compiles,
         in_flight=header["in_flight"],
@@ -356,7 +356,12 @@ def _unlisted(state: Any, like: Any) -> Any:
     return state
 
 
-def _streams(states: Any, seeded: Any) -> Streams:
+def listed_streams(streams: Streams) -> list[Any]:
+    """The states of generators, as JSON has them."""
+    return [_listed(one.bit_generator.state) for one in streams]
+
+
+def restored_streams(states: Any, seeded: Any) -> Streams:
     """Those of a seeded learner or a snapshot, fresh ones otherwise."""
     if type(seeded) is not bool or (seeded and states is None):
         raise ValueError("it does not say how its noise continues")
