@@ -177,6 +177,8 @@ def _add_acts(app: FastAPI, service: Service) -> None:
     async def successor(name: str, request: Request) -> Response:
         admin(request)
         one, asked = service.named(name), await _object(request)
+        if not one.has_ended:
+            one.refuse_unless_running()
         terms, desk = await service.prepare.of(
             (name, asked), lambda: follower(one.terms, **{"name": name} | asked)
         )

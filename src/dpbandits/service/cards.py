@@ -17,7 +17,12 @@ from dpbandits.wording import counted, number
 
 _SHOWN_ENTRIES = 12  # of a ledger, the newest
 _SHOWN_LEADERS = 8  # where a set leads
-_STATES = {"running": "Running", "stopped": "Stopped", "abandoned": "Abandoned"}
+_STATES = {
+    "running": "Running",
+    "suspended": "Suspended",
+    "stopped": "Stopped",
+    "abandoned": "Abandoned",
+}
 _NO_SHARES = {
     Trust.JOINT: (
         "How often each action was chosen is not shown: here a decision may tell the context of the "

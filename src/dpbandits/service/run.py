@@ -80,7 +80,14 @@ def open_store(database: str) -> Store:
 
 def open_keyring(store: Store, path: Path) -> Keyring:
     """The keyring of a database; made with the database, and never again."""
-    return Keyring(path, create=store.keyring_name() is None)
+    keyring = Keyring(path, create=store.keyring_name() is None)
+    # In this order: another process may be making the two at this moment.
+    if keyring.begun and store.keyring_name() is None:
+        raise ServiceError(
+            f"the keyring {path} belongs to another database, and this one is new: if that database is "
+            "lost, so is what it learned; start anew with another keyring"
+        )
+    return keyring
 
 
 def first_key(store: Store) -> str | None:

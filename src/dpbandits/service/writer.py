@@ -32,7 +32,7 @@ from dpbandits.service.clock import Clock
 from dpbandits.service.desk import Desk, Event, Opened
 from dpbandits.service.ledger import Signer, opened_body
 from dpbandits.service.local_desk import LocalDesk
-from dpbandits.service.recovery import recover
+from dpbandits.service.recovery import recover, tell_suspended
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
@@ -138,7 +138,9 @@ class Writer:
         self._stopping = False
         self._folded_at: dict[int, float] = {}
         self._beat_at = 0.0
-        self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
+        # How far answers went; what of it the keyring was told is in the forwarder's hands alone.
+        self._to_forward: dict[int, tuple[Seal, int]] = {}
+        self._told: dict[int, tuple[Seal, int]] = {}
         self._behind_since: float | None = None
         self._forwarding = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -219,12 +221,15 @@ class Writer:
             if self._stopping:
                 raise Fenced
         self.state = "recovering"
+        self.store.beat()  # lest the silence of the one before be taken for ours
         self._publish(recover(self.store, self.keyring, self.signer, self.clock))
         for terms in self._declared:
             self._open_declared(terms)
         for one in self.running.values():
             if one.is_running:
                 one.desk.warm_up()
+                # Whoever was here before may not have come to tell the keyring.
+                self._to_forward[one.id] = one.seal, one.head
         now = self.clock.now()
         self._folded_at = dict.fromkeys(self.by_id, now)
         self.state = "ready"
@@ -233,11 +238,17 @@ class Writer:
         while not self._stopping:
             self._arrived.wait(0.25)
             self._arrived.clear()
-            self._keep_time(self.clock.now())
-            while self._waiting:
-                now = self.clock.now()
-                self._keep_time(now)
-                self._do_batch(now)
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """What is due by the clock, and all that waits."""
+        self._keep_time(self.clock.now())
+        while self._waiting:
+            now = self.clock.now()
+            self._keep_time(now)
+            self._do_batch(now)
+            # A fold that a decision made worth its while is not left to what wakes this thread next.
+            self._keep_time(now)
 
     def _close_down(self) -> None:
         self._lose_waiting()
@@ -297,8 +308,9 @@ class Writer:
             one.head = head
             one.count()
             self._to_forward[one.id] = one.seal, head
+        pending.committed()
         self.deliver(answers)
-        if pending.due is not None:
+        if pending.due is not None and pending.due.is_running:
             self._fold(pending.due, now)
 
     def _keep_time(self, now: float) -> None:
@@ -350,16 +362,14 @@ class Writer:
         try:
             match command:
                 case Open(terms, follows, desk):
-                    answer: Any = self._open(terms, follows, desk)
+                    answer: Any = self._open_asked(terms, follows, desk)
                 case Stop(name):
                     answer = self._stop(self._named(name))
                 case Change(name, act, label):
                     answer = self._change(self._named(name), act, label)
         except Refusal as refusal:
             answer = refusal
-        except (InvalidInput, PrivacyError):  # nothing was changed
-            answer = Refusal("cannot-change")
-        except BaseException:
+        except BaseException:  # what is in memory may be ahead of the disk
             self.deliver([(future, Refusal("not-ready"))])
             raise
         self.deliver([(future, answer)])
@@ -368,8 +378,7 @@ class Writer:
         one = self.running.get(name)
         if one is None:
             raise Refusal("no-such-experiment")
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         return one
 
     def _open(
@@ -395,7 +404,8 @@ class Writer:
             follows=follows,
         )
         with self.store.writing() as db:
-            added = self.store.add_experiment(db, terms.name, terms.to_dict())
+            # A number that no ticket has, not even one of a database that was lost.
+            added = self.store.add_experiment(db, terms.name, terms.to_dict(), after=self.keyring.begun)
             # On disk before anything is sealed with it; left over if the transaction fails.
             one = Running(added, terms, epoch=1)
             one.take(desk, self.keyring.begin(added))
@@ -407,6 +417,12 @@ class Writer:
         self._publish([*self.running.values(), one])
         log.info("%s begins: %s", terms.name, desk.guarantee)
         return terms.name
+
+    def _open_asked(self, *asked: Any) -> str:
+        try:
+            return self._open(*asked)
+        except (InvalidInput, PrivacyError):  # nothing was changed
+            raise Refusal("cannot-change") from None
 
     def _budgets_of(self, population: str | None) -> dict[str, Any]:
         terms = (one.terms for one in self.running.values())
@@ -476,7 +492,8 @@ class Writer:
     def _forward(self) -> None:
         """Let the keyring forget the keys of what was folded."""
         with self._forwarding:
-            moved = dict(self._to_forward)
+            reached = dict(self._to_forward)  # the writer may add to it meanwhile
+            moved = {one: to for one, to in reached.items() if self._told.get(one) is not to}
             try:
                 if moved:
                     self.keyring.advance(moved)
@@ -489,9 +506,7 @@ class Writer:
             self._behind_since = None
             if self.state == "keyring":
                 self.state = "ready"
-            for experiment, told in moved.items():
-                if self._to_forward.get(experiment) == told:
-                    del self._to_forward[experiment]
+            self._told = reached
 
 
 class _Pending:
@@ -501,6 +516,7 @@ class _Pending:
         self._writer, self._db, self._now = writer, db, now
         self._events: dict[int, list[Event]] = {}
         self._keys: dict[int, list[bytes]] = {}
+        self._suspended: dict[int, Running] = {}
         self.due: Running | None = None  # what is to be folded before anything else is decided
         asked: dict[int, set[bytes]] = {}
         for one in commands:
@@ -518,9 +534,8 @@ class _Pending:
         try:
             if one is None:
                 raise Refusal("no-such-experiment")
-            if not one.is_running:
-                raise Refusal("stopped")
-            if one.is_suspended:
+            one.refuse_unless_running()
+            if one.id in self._suspended:
                 raise Refusal("ticket-from-the-future")
             match command:
                 case Decide():
@@ -530,22 +545,13 @@ class _Pending:
                 case Message(_, message):
                     return self._receive(one, message)
         except Refusal as refusal:
-            if refusal.code == "ticket-from-the-future" and one is not None:
-                self._suspend(one)
+            if refusal.code == "ticket-from-the-future" and one is not None and one.is_running:
+                # Nobody can make up a ticket, so more was answered than this database knows.
+                self._suspended[one.id] = one
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
         raise AssertionError(command)
-
-    def _suspend(self, one: Running) -> None:
-        """Decide no more: nobody can make up a ticket, so more was answered than this database knows."""
-        if not one.is_suspended:
-            one.is_suspended = True
-            log.error(
-                "%s decides no more: the database is older than what was answered from it. Restore a "
-                "newer copy, or stop the service and use `dpbandits experiment successor`",
-                one.terms.name,
-            )
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk
@@ -588,7 +594,15 @@ class _Pending:
             heads.append((one, head))
         for experiment, keys in self._keys.items():
             store.remember_keys(self._db, experiment, keys, int(self._now))
+        for one in self._suspended.values():
+            store.suspend(self._db, one.id, one.epoch)
         return heads
+
+    def committed(self) -> None:
+        """From now on they decide no more, in any process."""
+        for one in self._suspended.values():
+            one.state = "suspended"
+            tell_suspended(one)
 
 
 def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:
