@@ -43,12 +43,13 @@ class Service:
             case "POST", ["reward"]:
                 return self.reward(json.loads(request.content))
             case "GET", ["experiments"]:
-                return httpx.Response(200, json=[{"name": "headline"}])
+                return httpx.Response(200, json={"experiments": [{"name": "headline"}]})
             case "GET", ["experiments", name]:
                 return httpx.Response(200, json={"name": name})
             case "GET", ["experiments", "headline", ledger] if ledger.startswith("ledger?after="):
-                entries = [{"number": number} for number in range(5)]
-                return httpx.Response(200, json=entries[int(ledger.removeprefix("ledger?after=")) :])
+                first = int(ledger.removeprefix("ledger?after=")) + 1
+                entries = [{"number": number} for number in range(first, 5)]
+                return httpx.Response(200, json={"entries": entries[:2]})  # no more at a time
             case "GET", ["experiments", "headline", "broadcast"]:
                 return httpx.Response(200, content=b"\x00\xff broadcast")
             case "POST", ["experiments", "headline", "message"]:
@@ -59,7 +60,7 @@ class Service:
         repeated = asked["request"] in self.decided
         ticket = self.decided.setdefault(asked["request"], f"ticket-{len(self.decided)}")
         said = {"ticket": ticket, "action": "blue", "expires": "2030-01-02T03:04:05Z", "counted": True}
-        return httpx.Response(200, json=said | {"repeated": repeated, "head": "abc"})
+        return httpx.Response(200, json=said | {"repeated": repeated, "ledger": "abc"})
 
     def reward(self, sent: dict[str, Any]) -> httpx.Response:
         first = self.rewards.setdefault(sent["ticket"], sent["reward"])
@@ -154,7 +155,7 @@ def test_a_decision_and_its_reward(ask: Both, service: Service) -> None:
         expires=EXPIRES,
         counted=True,
         repeated=False,
-        head="abc",
+        ledger="abc",
     )
     assert sent == {"request": decision.request, "person": "anna", "context": [1, 2.5]}
     assert service.requests[0].headers["authorization"] == "Bearer dpb_key"
@@ -177,7 +178,8 @@ def test_what_is_public(ask: Both) -> None:
     assert ask("experiments") == [{"name": "headline"}]
     assert ask("experiment", "headline") == {"name": "headline"}
     assert [entry["number"] for entry in ask("ledger", "headline")] == [0, 1, 2, 3, 4]
-    assert [entry["number"] for entry in ask("ledger", "headline", after=3)] == [3, 4]
+    assert [entry["number"] for entry in ask("ledger", "headline", after=2)] == [3, 4]
+    assert ask("ledger", "headline", after=4) == []
 
 
 def test_the_local_model(ask: Both, service: Service) -> None:
@@ -362,7 +364,7 @@ def test_garbage(ask: Both, service: Service, content: bytes, status: int) -> No
         assert "nginx" not in str(error)
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>", b"null", b"3"])
+@pytest.mark.parametrize("content", [b"", b"<html>", b"null", b"3", b"[]"])
 def test_garbage_instead_of_what_is_public(ask: Both, service: Service, content: bytes) -> None:
     for question in (("experiments",), ("experiment", "headline"), ("ledger", "headline")):
         service.faults = [saying(200, content)]
@@ -391,6 +393,28 @@ def test_no_retries_is_one_attempt(service: Service) -> None:
         client.decide("headline")
     assert service.requests[0].url.path == "/prefix/v1/experiments/headline/decide"
     assert len(service.requests) == 1
+
+
+def test_many_at_once_take_turns(service: Service) -> None:
+    """Made before there is an event loop, as a module does."""
+    under_way = most = 0
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        return service(request)
+
+    client = AsyncClient("https://service.test", "key", transport=httpx.MockTransport(handle))
+
+    async def ask() -> list[Decision]:
+        async with client:
+            return await asyncio.gather(*(client.decide("headline") for _ in range(100)))
+
+    assert len({decision.ticket for decision in asyncio.run(ask())}) == 100
+    assert most == module.AT_ONCE
 
 
 def test_both_clients_have_the_same_methods() -> None:

@@ -59,6 +59,12 @@ def _unit_command() -> list[str]:
 
 
 COMMANDS = {"image": _image_command(), "compose": _compose_command(), "unit": _unit_command()}
+PAGE = (ROOT / "docs" / "service.md").read_text()
+SHOWN = {
+    command: shlex.split(command)
+    for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    for command in re.findall(r"^dpbandits [^<\n]*", block, re.MULTILINE)
+}
 
 
 def _option(command: list[str], name: str) -> str:
@@ -71,17 +77,34 @@ def _checked(*command: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_commands_are_ones_that_serve_takes(command: list[str]) -> None:
-    pytest.importorskip("dpbandits.cli.serve")
+@pytest.mark.parametrize("command", [*COMMANDS.values(), *SHOWN.values()], ids=[*COMMANDS, *SHOWN])
+def test_commands_and_their_options_exist(command: list[str]) -> None:
     import typer
 
     from dpbandits.cli.main import app
 
-    serve = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
-    assert Path(command[0]).name == "dpbandits" and command[1] == "serve"
-    known = set(itertools.chain.from_iterable(option.opts for option in serve.params))
-    assert {word for word in command if word.startswith("--")} <= known
+    assert Path(command[0]).name == "dpbandits"
+    found: Any = typer.main.get_command(app)
+    words = iter(command[1:])
+    while hasattr(found, "commands"):
+        found = found.commands[next(words)]
+    known = set(itertools.chain.from_iterable(option.opts for option in found.params))
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_the_page_has_every_term_of_an_experiment() -> None:
+    from dpbandits.service import terms
+
+    table = PAGE[PAGE.index("## Experiments") : PAGE.index("## HTTP")]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(terms._FIELDS)
+
+
+def test_the_page_has_the_files_and_the_port() -> None:
+    for path in DEPLOY.iterdir():
+        if path.name not in ("Dockerfile", "Dockerfile.dockerignore", "haproxy.cfg"):
+            assert f"deploy/{path.name}" in PAGE, path.name
+    assert set(re.findall(r"127\.0\.0\.1:(\d+)", PAGE)) == {_last("EXPOSE")}
+    assert str(Path(_unit_command()[0]).parents[1]) in PAGE
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
@@ -181,7 +204,8 @@ def test_the_standby_is_the_service_again() -> None:
 def test_the_example_is_an_experiments_file() -> None:
     found = tomllib.loads((DEPLOY / "experiments.toml").read_text())
     assert [one["name"] for one in found["experiment"]] == ["headline", "teaser"]
-    terms = pytest.importorskip("dpbandits.service.terms")
+    from dpbandits.service import terms
+
     for one in found["experiment"]:
         assert terms.Terms.read(one).name == one["name"]
 

@@ -2,7 +2,8 @@
 
     KEY=dpb_… python reader.py [experiment] [readers]
 
-The key needs the scopes `decide` and `reward`. On a site, the lines of `visit` are all there is.
+The key needs the scopes `decide` and `reward`. On a site, the lines of `visit` are all there is. If the
+experiment declares `rounds_per_person`, name the visitor too: `client.decide(experiment, person=…)`.
 """
 
 import os
@@ -13,9 +14,9 @@ from collections import Counter
 from dpbandits.client import Client, ServiceError
 
 
-def visit(client: Client, experiment: str, person: str) -> str:
+def visit(client: Client, experiment: str) -> str:
     """One visit: decide, show, say how it went."""
-    decision = client.decide(experiment, person=person)
+    decision = client.decide(experiment)
     clicked = random.random() < taste(decision.action)
     if not client.reward(decision, 1.0 if clicked else 0.0):
         print("too late: the round had closed")
@@ -31,12 +32,10 @@ def main(experiment: str = "headline", readers: str = "100") -> None:
     """Let them come, and show which headlines they saw."""
     url = os.environ.get("URL", "http://127.0.0.1:8000")
     with Client(url, os.environ["KEY"]) as client:
-        shown = Counter(visit(client, experiment, f"reader {number}") for number in range(int(readers)))
+        shown = Counter(visit(client, experiment) for _ in range(int(readers)))
         for action, times in shown.most_common():
             print(f"{times:6} × {action}")
-        print(
-            f"{len(client.ledger(experiment))} entries in the ledger; everybody may see {url}/"
-        )
+        print(f"{len(client.ledger(experiment))} entries in the ledger; everybody may see {url}/")
 
 
 if __name__ == "__main__":

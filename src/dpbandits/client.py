@@ -38,6 +38,7 @@ __all__ = ["AsyncClient", "Client", "Decision", "ServiceError"]
 BUSY = {429, 502, 503, 504}
 NO_ANSWER = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.TimeoutException)
 FIRST_PAUSE = 0.2  # seconds; doubled each time
+AT_ONCE = 20  # requests of one AsyncClient
 LONGEST_PAUSE = 30.0  # who asks for a longer one is believed to be away
 
 Result = TypeVar("Result")
@@ -62,15 +63,11 @@ class Decision:
     experiment: str
     request: str  # the key under which it was asked for
     ticket: str
-    action: (
-        Any  # the label declared for it, its number where there are none, a list where a set is chosen
-    )
+    action: Any  # its label; its number where there are no labels; a list where a set is chosen
     expires: datetime | None  # rewards count until then; None: until later decisions close the round
     counted: bool  # False: the person has had her share of rounds, and nothing is learned from this one
     repeated: bool  # whether the service had decided this before
-    head: str | None = (
-        None  # hash of the newest entry of the ledger: note it, and the ledger cannot change
-    )
+    ledger: str | None = None  # hash of its newest entry: noted, it shows if the past is changed
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ def _decide(
             expires=None if said["expires"] is None else datetime.fromisoformat(said["expires"]),
             counted=said["counted"],
             repeated=said["repeated"],
-            head=said.get("head"),
+            ledger=said.get("ledger"),
         )
 
     sent = {name: value for name, value in body.items() if value is not None}
@@ -183,13 +180,6 @@ def _reward(decision: Decision | str, value: Any) -> _Question[bool]:
     )
 
 
-def _list(response: httpx.Response) -> list[dict[str, Any]]:
-    found = response.json()
-    if not isinstance(found, list):
-        raise TypeError("expected a list")
-    return found
-
-
 def _dict(response: httpx.Response) -> dict[str, Any]:
     found = response.json()
     if not isinstance(found, dict):
@@ -197,8 +187,12 @@ def _dict(response: httpx.Response) -> dict[str, Any]:
     return found
 
 
+def _list(field: str) -> Callable[[httpx.Response], list[dict[str, Any]]]:
+    return lambda response: list(response.json()[field])
+
+
 def _experiments() -> _Question[list[dict[str, Any]]]:
-    return _Question("GET", "/v1/experiments", _list)
+    return _Question("GET", "/v1/experiments", _list("experiments"))
 
 
 def _experiment(name: str) -> _Question[dict[str, Any]]:
@@ -206,7 +200,7 @@ def _experiment(name: str) -> _Question[dict[str, Any]]:
 
 
 def _ledger(name: str, after: int) -> _Question[list[dict[str, Any]]]:
-    return _Question("GET", f"{_of(name)}/ledger?after={after:d}", _list)
+    return _Question("GET", f"{_of(name)}/ledger?after={after:d}", _list("entries"))
 
 
 def _broadcast(name: str) -> _Question[bytes]:
@@ -222,6 +216,7 @@ class Client:
 
     `timeout` in seconds is for each attempt; `retries` is how often a request is repeated at most. One
     client keeps its connections and may be used by several threads. `transport` is handed to httpx.
+    Where nobody can wait, choose both small, and show a default of your own on `ServiceError`.
     """
 
     def __init__(
@@ -275,9 +270,13 @@ class Client:
         """What is public of one experiment: its recipe, its guarantee, its counts, what it released."""
         return self._ask(_experiment(name))
 
-    def ledger(self, name: str, after: int = 0) -> list[dict[str, Any]]:
-        """The entries of an experiment's ledger but for the first `after`, which you have."""
-        return self._ask(_ledger(name, after))
+    def ledger(self, name: str, after: int = -1) -> list[dict[str, Any]]:
+        """The entries of an experiment's ledger with numbers above `after`; all, unless given."""
+        entries: list[dict[str, Any]] = []
+        while found := self._ask(_ledger(name, after)):
+            entries += found
+            after += len(found)
+        return entries
 
     def broadcast(self, name: str) -> bytes:
         """Local model: what the server sends to everybody; `Person` reads it."""
@@ -317,7 +316,10 @@ class Client:
 
 
 class AsyncClient:
-    """`Client` for programs that use asyncio or trio: the same methods, to be awaited."""
+    """`Client` for programs that use asyncio or trio: the same methods, to be awaited.
+
+    Twenty requests at most are on their way at once; others wait for their turn.
+    """
 
     def __init__(
         self,
@@ -329,8 +331,14 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._retries = max(retries, 0)
+        # The time that httpx takes to find a free connection grows with all who wait for one.
+        self._turns = anyio.Semaphore(AT_ONCE)
         self._http = httpx.AsyncClient(
-            base_url=url, headers=_headers(key), timeout=timeout, transport=transport
+            base_url=url,
+            headers=_headers(key),
+            timeout=timeout,
+            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
+            transport=transport,
         )
 
     async def decide(
@@ -360,9 +368,13 @@ class AsyncClient:
         """As `Client.experiment`."""
         return await self._ask(_experiment(name))
 
-    async def ledger(self, name: str, after: int = 0) -> list[dict[str, Any]]:
+    async def ledger(self, name: str, after: int = -1) -> list[dict[str, Any]]:
         """As `Client.ledger`."""
-        return await self._ask(_ledger(name, after))
+        entries: list[dict[str, Any]] = []
+        while found := await self._ask(_ledger(name, after)):
+            entries += found
+            after += len(found)
+        return entries
 
     async def broadcast(self, name: str) -> bytes:
         """As `Client.broadcast`."""
@@ -377,7 +389,10 @@ class AsyncClient:
         for tried in range(self._retries + 1):
             response = None
             try:
-                response = await self._http.request(question.method, question.path, **question.options())
+                async with self._turns:
+                    response = await self._http.request(
+                        question.method, question.path, **question.options()
+                    )
             except NO_ANSWER as error:
                 failure = error
             pause = _pause_after(response, tried)

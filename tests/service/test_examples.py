@@ -14,6 +14,8 @@ import pytest
 from browser import opened
 from needed import program
 
+from dpbandits.service.run import read_experiments
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -68,8 +70,8 @@ class Handler(BaseHTTPRequestHandler):
         if name in {"index.html", "decide.js"}:
             kind = "text/html" if name == "index.html" else "text/javascript"
             self.answer(200, (EXAMPLES / name).read_bytes(), kind)
-        elif self.path.startswith("/v1/experiments/headline/ledger"):
-            self.answer(200, [{"number": 0}])
+        elif self.path.startswith("/v1/experiments/headline/ledger?after="):
+            self.answer(200, {"entries": [{"number": 0}] if self.path.endswith("=-1") else []})
         elif self.path == "/v1/experiments/headline":
             self.answer(200, {"name": "headline"})
         else:
@@ -141,7 +143,6 @@ def test_curl_stops_at_a_refusal(site: Site) -> None:
 def test_with_the_client(site: Site) -> None:
     done = run(site, sys.executable, EXAMPLES / "reader.py", "headline", "3")
     assert done.returncode == 0, done.stderr
-    assert [asked["person"] for asked in site.decided] == ["reader 0", "reader 1", "reader 2"]
     assert len({asked["request"] for asked in site.decided}) == 3
     assert [sent["ticket"] for sent in site.rewarded] == ["ticket-1", "ticket-2", "ticket-3"]
     assert {sent["reward"] for sent in site.rewarded} <= {0.0, 1.0}
@@ -189,6 +190,11 @@ def test_a_page_without_a_decision_stays_as_it_is(site: Site, page: "Page") -> N
     with page.expect_console_message(lambda said: "no decision (503)" in said.text):
         page.goto(f"{site.url}/index.html")
     assert page.inner_text("#headline") == "Today's story"
+
+
+def test_the_experiments_can_be_served() -> None:
+    (terms,) = read_experiments(EXAMPLES / "experiments.toml")
+    assert terms.name == "headline" and terms.problem.rounds_per_person is None
 
 
 def test_the_page_is_short_and_holds_no_key() -> None:

@@ -4,8 +4,11 @@ import copy
 import json
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -110,7 +113,7 @@ def test_an_untouched_ledger_passes() -> None:
     assert verdict.head == entries[-1]["hash"] and verdict.key == SIGNER.public_key
     assert verdict.guarantee.startswith("All decisions together are 1-GDP")
     said = " ".join(verdict.lines)
-    assert "in both experiments on visitors is protected by" in said and "3 times" in said
+    assert "in both experiments on visitors is protected by" in said and "3 changes" in said
     assert "that noise was drawn" in said and "rewritten as a whole" in said
     # Also after a journey as JSON, and with what was noted earlier.
     travelled = json.loads(json.dumps(entries))
@@ -279,6 +282,7 @@ SIGNED: dict[str, tuple[Forgery, str]] = {
     "a share missing": (_body(2, "shares", [110, 100]), "one share for each label"),
     "more rounds released than closed": (_body(2, "released.rounds", 301), "more rounds than there"),
     "values that do not fit": (_body(2, "released.low", ["0.0"]), "do not fit together"),
+    "too few rounds for its values": (_body(2, "released.plays", [1]), "do not fit together"),
     "values that are no numbers": (_body(2, "released.mean", ["a", "b", "c"]), "not numbers"),
     "an interval turned round": (_body(2, "released.low", ["1.5", None, None]), "ends before it begins"),
     "more spent than promised": (
@@ -439,6 +443,43 @@ def test_the_command(tmp_path: Path) -> None:
     answer = json.dumps({"entries": entries})
     found = json.loads(run("-", "--json", fed=answer).stdout)
     assert found["decided"] == 410 and found["entries"] == 9 and found["head"] == entries[-1]["hash"]
+
+
+@contextmanager
+def answering(entries: list[dict[str, Any]], at_once: int) -> Iterator[str]:
+    """A service that gives a ledger in parts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            place, _, after = self.path.partition("?after=")
+            start = int(after) + 1
+            self.send_response(200 if place == "/ledger" else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps({"entries": entries[start : start + at_once]}).encode())
+
+        def log_message(self, format: str, *values: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 1000])
+def test_the_command_asks_a_service_for_all_of_it(at_once: int) -> None:
+    entries = honest()
+    with answering(entries, at_once) as address:
+        found = json.loads(run(f"{address}/ledger", "--json").stdout)
+        missing = run(f"{address}/nothing").exception
+    assert found["entries"] == 9 and found["head"] == entries[-1]["hash"]
+    assert isinstance(missing, LedgerError) and "does not answer with a ledger" in str(missing)
+    gone = run(f"{address}/ledger").exception
+    assert isinstance(gone, LedgerError) and "does not answer with a ledger" in str(gone)
 
 
 def test_the_command_fails_with_one_sentence(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dpbandits.service.protocol import MOST_PIPELINED, guarded
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 0.4  # limits of the server under test
+SECONDS = 0.6  # limits of the server under test
 HEAD, BODY = 2_000, 5_000
 PART = 10**6 * b"x"
 LONG = 20 * len(PART)  # more than the buffers of a connection hold

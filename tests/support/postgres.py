@@ -40,7 +40,7 @@ class Postgres:
     def __init__(self, programs: Path) -> None:
         self._programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="dpbandits-pg-"))  # sockets have short names
-        self.port = _free_port()
+        self.port = free_port()
         self._password = secrets.token_hex(16)
         self._server: subprocess.Popen[bytes] | None = None
         self._databases = 0
@@ -166,7 +166,8 @@ def _somebody_else() -> dict[str, Any]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listened on a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

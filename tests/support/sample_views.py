@@ -8,6 +8,7 @@ import numpy as np
 import dpbandits as dpb
 from dpbandits.service.ledger import Signer, make_entry, opened_body, page_body, population_record
 from dpbandits.service.views import View, history
+from dpbandits.testing import example_environment
 
 SIGNER = Signer(bytes(32))
 START = 1_800_000_000
@@ -121,15 +122,15 @@ def _paying(*means: float) -> Callable[[Any, np.random.Generator], float]:
 
 
 def arms() -> Sample:
-    """Many rounds, a population, people told apart, and a retired arm."""
-    problem = dpb.Arms(5, horizon=20_000, rounds_per_person=None)
+    """Many rounds, a population, and a retired arm."""
+    problem = dpb.Arms(5, horizon=20_000)
     policy = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0))
     return sample(
         "checkout-button",
         policy,
         problem,
         labels=["Buy now", "Add to basket", "Order", "Continue to payment", "Get it"],
-        rounds=12_000,
+        rounds=6000,
         reward=_paying(0.3, 0.35, 0.25, 0.5, 0.45),
         population="shoppers",
         siblings={"headline": dpb.PureDP(0.5)},
@@ -189,7 +190,7 @@ def joint() -> Sample:
     )
 
 
-def silent() -> Sample:
+def silent(rounds: int = 3000) -> Sample:
     """Nothing is released but decisions; stopped."""
     return sample(
         "greeting",
@@ -197,7 +198,7 @@ def silent() -> Sample:
         dpb.Arms(3, horizon=5000),
         labels=["Hello", "Good day", "Hi"],
         reward=_paying(0.3, 0.5, 0.4),
-        rounds=3000,
+        rounds=rounds,
         state="stopped",
     )
 
@@ -210,7 +211,7 @@ def many() -> Sample:
         dpb.Arms(30, horizon=100_000),
         labels=[f"Banner {number:02}" for number in range(1, 31)],
         reward=_paying(*np.linspace(0.1, 0.6, 30)),
-        rounds=12_000,
+        rounds=6000,
     )
 
 
@@ -239,4 +240,41 @@ def fresh() -> Sample:
     )
 
 
-ALL: tuple[Callable[[], Sample], ...] = (arms, hostile, matroid, joint, silent, many, bare, fresh)
+def pairs() -> Sample:
+    """What is learned of pairs of a context and an action."""
+    return sample(
+        "offers-by-place",
+        dpb.kernels.Capri(privacy=dpb.GaussianDP(1.0)),
+        example_environment(dpb.problems.KernelContexts).problem(600),
+        context=lambda chance: int(chance.integers(2)),
+        reward=lambda action, chance: 0.5 - 0.4 * action + 0.1 * chance.random(),
+        rounds=600,
+        pages=20,
+    )
+
+
+def actions() -> Sample:
+    """Public actions with features."""
+    return sample(
+        "layouts",
+        dpb.linear.BatchedLinUCB(privacy=dpb.GaussianDP(1.0)),
+        dpb.LinearActions([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]),
+        labels=["first row", "second row", "third row"],
+        reward=lambda action, chance: (0.3, 0.9, 0.5)[action] * chance.random(),
+        rounds=1500,
+        pages=20,
+    )
+
+
+ALL: tuple[Callable[[], Sample], ...] = (
+    arms,
+    hostile,
+    matroid,
+    joint,
+    silent,
+    many,
+    bare,
+    fresh,
+    pairs,
+    actions,
+)

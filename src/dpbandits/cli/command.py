@@ -52,7 +52,7 @@ class Command(TyperCommand):
                 raise
             raise InvalidInput(self._no_such(unknown)) from None
         for option, times in Counter(order).items():
-            if times > 1:
+            if times > 1 and not getattr(option, "multiple", False):
                 raise InvalidInput(f"{option.opts[0]} was given {times} times; give it once")
         return super().parse_args(ctx, args)
 

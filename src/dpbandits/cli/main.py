@@ -11,6 +11,7 @@ from rich.text import Text
 from dpbandits.cli.audit import audit
 from dpbandits.cli.command import Command, Group
 from dpbandits.cli.compare import compare
+from dpbandits.cli.experiment import experiment
 from dpbandits.cli.figures import figures
 from dpbandits.cli.keys import keys
 from dpbandits.cli.list import list_policies
@@ -45,6 +46,7 @@ app.command("audit", cls=Command)(audit)
 app.command("warm", cls=Command)(warm)
 app.command("serve", cls=Command)(serve)
 app.add_typer(keys, cls=Group)
+app.add_typer(experiment, cls=Group)
 app.command("verify", cls=Command)(verify)
 
 

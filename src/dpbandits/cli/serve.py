@@ -48,11 +48,12 @@ def serve(
         declared=[] if experiments is None else read_experiments(experiments),
         operator_metrics=operator_metrics,
     )
-    run(settings, show_key=_show_key, say=lambda service: _tell(service, host, port))
+    run(settings, show_keys=_show_keys, say=lambda service: _tell(service, host, port))
 
 
-def _show_key(admin: str) -> None:
+def _show_keys(admin: str, ledger: str) -> None:
     console().print(f"administrator's key, shown this once: [bold]{admin}[/]", soft_wrap=True)
+    console().print(f"ledgers are signed under {ledger} (note it for `dpbandits verify --key`)")
 
 
 def _tell(service: "Service", host: str, port: int) -> None:

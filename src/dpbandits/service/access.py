@@ -15,6 +15,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.service.refusals import Refusal
 
 SCOPES = ("decide", "reward", "admin", "metrics")
+_LONGEST_WAIT = 86_400.0  # seconds that a caller is told to wait, however low the rate
 LEAST_BURST = 10.0  # a page that asks for several decisions at once is not an attack
 
 
@@ -76,7 +77,7 @@ class Bucket:
         self.tokens = min(self.burst, self.tokens + (now - self.at) * self.rate)
         self.at = now
         if self.tokens < 1.0:
-            return (1.0 - self.tokens) / self.rate
+            return min((1.0 - self.tokens) / self.rate, _LONGEST_WAIT)
         self.tokens -= 1.0
         return 0.0
 

@@ -24,6 +24,7 @@ from dpbandits.service.hot import (
 )
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.service import Service
+from dpbandits.service.succession import follower
 from dpbandits.service.terms import InvalidTerms, Terms, check_label
 from dpbandits.service.views import View
 from dpbandits.service.writer import Change, Message, Open, Stop
@@ -72,6 +73,7 @@ def make_app(service: Service) -> App:
         summary="Decisions that learn from people without giving any one of them away.",
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirection repeats what was sent
         lifespan=lifespan,
     )
     _refuse_in_our_words(app)
@@ -165,21 +167,22 @@ def _add_acts(app: FastAPI, service: Service) -> None:
     @app.post("/v1/experiments", status_code=201, summary="Begin an experiment; its terms as JSON")
     async def begin(request: Request) -> Response:
         admin(request)
-        terms = _terms(await _object(request))
-        return _json({"name": await service.ask(Open(terms))}, 201)
+        asked = await _object(request)
+        terms, desk = await service.prepare.of((None, asked), lambda: Terms.read(asked))
+        return _json({"name": await service.ask(Open(terms, desk=desk))}, 201)
 
     @app.post("/v1/experiments/{name}/successor", status_code=201, summary="Stop it, begin another")
     async def successor(name: str, request: Request) -> Response:
         admin(request)
-        follows = service.named(name).terms
-        declared = {**follows.declared, **await _object(request)}
-        declared.setdefault("population", follows.name)
-        terms = _terms(declared)
-        if terms.name == name:
-            raise Refusal("exists", detail="Send the `name` of the new experiment.")
-        if service.named(name).is_running:
+        one, asked = service.named(name), await _object(request)
+        terms, desk = await service.prepare.of(
+            (name, asked), lambda: follower(one.terms, **{"name": name} | asked)
+        )
+        if terms.name in service.writer.running:
+            raise Refusal("exists")
+        if one.is_running:
             await service.ask(Stop(name))
-        return _json({"name": await service.ask(Open(terms, name))}, 201)
+        return _json({"name": await service.ask(Open(terms, name, desk))}, 201)
 
     @app.post("/v1/experiments/{name}/stop", summary="End it: publish the result, erase all else")
     async def stop(name: str, request: Request) -> Response:
@@ -212,7 +215,7 @@ def _add_acts(app: FastAPI, service: Service) -> None:
     @app.delete("/v1/keys/{name}", summary="Revoke an API key")
     async def revoke(name: str, request: Request) -> Response:
         admin(request)
-        if not await asyncio.to_thread(service.store.revoke_key, name):
+        if not name.isprintable() or not await asyncio.to_thread(service.store.revoke_key, name):
             raise Refusal("no-such-route", detail="No key has this name.")
         await service.reload_keys()
         return _json({"revoked": True})
@@ -238,13 +241,6 @@ def _add_local(app: FastAPI, service: Service) -> None:
         one, _ = service.local(name)
         await service.ask(Message(one.id, await _body(request)))
         return _json({"recorded": True})
-
-
-def _terms(record: Any) -> Terms:
-    try:
-        return Terms.read(record)
-    except InvalidTerms as error:
-        raise Refusal("invalid", detail=f"The term `{error.field}` cannot be used.") from None
 
 
 def _check_label(label: str) -> None:

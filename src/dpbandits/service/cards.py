@@ -16,6 +16,7 @@ from dpbandits.service.views import View
 from dpbandits.wording import counted, number
 
 _SHOWN_ENTRIES = 12  # of a ledger, the newest
+_SHOWN_LEADERS = 8  # where a set leads
 _STATES = {"running": "Running", "stopped": "Stopped", "abandoned": "Abandoned"}
 _NO_SHARES = {
     Trust.JOINT: (
@@ -27,6 +28,7 @@ _NO_SHARES = {
         "nothing but protected messages."
     ),
 }
+_NO_PAGE = "Nothing is published yet: a page of the ledger is due within minutes of the first decision."
 _NO_ESTIMATES = "This policy releases nothing but its decisions, so there are no estimates to show."
 
 
@@ -87,7 +89,7 @@ def card_of(view: View, entries: Sequence[Mapping[str, Any]]) -> Card:
 def _summary(view: View) -> str:
     policy, problem = Policy.from_dict(view.policy), Problem.from_dict(view.problem)
     size = problem.testing.size_in_words(problem)
-    noise = f", {view.noise} noise" if view.guarantee.is_private else ""
+    noise = f", {view.noise} noise" if view.guarantee.is_private and view.noise else ""
     return f"{policy.name()} on {size}{noise}"
 
 
@@ -128,7 +130,8 @@ def _spent(view: View) -> tuple[str, str] | None:
         return "0%", f"nothing of {promised}"
     if type(spent) is not type(promised):
         return None
-    return f"{100.0 * min(spent.size / promised.size, 1.0):.1f}%", f"{spent} of {promised}"
+    words = f"all of {promised}" if str(spent) == str(promised) else f"{spent} of {promised}"
+    return f"{100.0 * min(spent.size / promised.size, 1.0):.1f}%", words
 
 
 def _leaders(view: View) -> tuple[list[str], str]:
@@ -136,7 +139,9 @@ def _leaders(view: View) -> tuple[list[str], str]:
     read = view.released
     if read is None or not read.leading or read.what not in ("arm", "item", "action"):
         return [], ""
-    names = [label_of(view, place) for place in read.leading]
+    names = [label_of(view, place) for place in read.leading[:_SHOWN_LEADERS]]
+    if len(read.leading) > len(names):
+        names.append(f"{len(read.leading) - len(names):,} more")
     return names, "" if read.sure is None else f"at least {min(99, int(100.0 * read.sure))} % sure"
 
 
@@ -148,6 +153,8 @@ def _layers(view: View) -> list[tuple[int, str]]:
 
 
 def _notes(view: View) -> list[str]:
+    if view.as_of == 0:
+        return [_NO_PAGE]
     notes = []
     if view.released is None:
         notes.append(_NO_ESTIMATES)

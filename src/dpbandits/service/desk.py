@@ -31,6 +31,7 @@ from dpbandits.engine.compiler import noticing
 from dpbandits.errors import HorizonReached, InvalidInput, ServiceError
 from dpbandits.policies import TrustedPolicy
 from dpbandits.policies.learner import Learner, offered_context
+from dpbandits.policies.people import People
 from dpbandits.policies.released import Released
 from dpbandits.policies.saving import restore
 from dpbandits.privacy.guarantees import Guarantee
@@ -132,6 +133,16 @@ class Desk:
         return self.learner.rounds
 
     @property
+    def state(self) -> tuple[Any, Any]:
+        """What its policy holds, public and secret."""
+        return self.learner._rounds.public, self.learner._rounds.secret
+
+    @property
+    def people(self) -> People | None:
+        """Who was learned from, where people are told apart."""
+        return self.learner._rounds.people
+
+    @property
     def now(self) -> float:
         """The time of the last decision or closing."""
         return self.learner._rounds.now
@@ -154,10 +165,14 @@ class Desk:
 
     def is_fold_due(self) -> bool:
         """Whether so many decisions were made since the last fold that the log is to be folded."""
-        people = self.learner._rounds.people
+        people = self.people
         room = 0 if people is None else people.nbytes // _BYTES_A_DECISION
         since = self.decided - self._decided_at_fold
         return since >= max(_FOLD_AFTER, len(self._keys), room)
+
+    def is_fold_cheap(self) -> bool:
+        """Whether a snapshot, with the open rounds in it, is not much more than the log in its place."""
+        return 10 * (self.decided - self._decided_at_fold) >= len(self._keys)
 
     def is_idle(self, now: float) -> bool:
         """Whether nothing was decided since the last fold, and nothing is open that time has closed."""
@@ -310,6 +325,13 @@ def _packed(offered: Any) -> Any:
     return offered
 
 
+def _with_nan(given: Any) -> Any:
+    """JSON has no nan: null stands for a feature that is missing, and the round counts all the same."""
+    if isinstance(given, list):
+        return [_with_nan(one) for one in given]
+    return math.nan if given is None else given
+
+
 def _unpacked(problem: Any, packed: Any) -> Any:
     """The context that was decided by."""
     if isinstance(packed, Sequence) and not isinstance(packed, bytes | str):
@@ -322,5 +344,5 @@ def read_context(problem: Any, given: Any) -> tuple[Any, Any]:
     """What a request brought, in the form that is logged, and the context made of it."""
     if given is None:
         return None, offered_context(problem, ())[0]
-    offered = checks.array("numbers", given) if isinstance(given, list) else given
+    offered = checks.array("numbers", _with_nan(given)) if isinstance(given, list) else given
     return offered, offered_context(problem, (offered,))[0]

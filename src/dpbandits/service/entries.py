@@ -81,14 +81,14 @@ class Opened(_Fields):
 
 
 class Reading(_Fields):
-    """`Released`, without its guarantee."""
+    """`Released`, without its guarantee; values are in rows where they are of pairs."""
 
     what: str
     mean: list[Any]
     low: list[Any]
     high: list[Any]
-    plays: list[int] | None
-    active: list[bool] | None
+    plays: list[Any] | None
+    active: list[Any] | None
     leading: list[int]
     sure: str | None
     rounds: Count

@@ -3,6 +3,7 @@
 A framework would take three to five times as long as the rest of a request (docs/architecture.md).
 """
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dpbandits.service.refusals import Refusal
+from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running
 from dpbandits.service.service import Service
 from dpbandits.service.writer import Decided
@@ -19,6 +20,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger("dpbandits.service")
 
 MOST_BODY = 65_536
 _PREFIX, _SUFFIX = "/v1/experiments/", "/decide"
@@ -71,15 +74,18 @@ class Hot:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
-        if scope["type"] != "http" or scope["method"] != "POST":
+        if scope["type"] != "http":
             return await self._others(scope, receive, send)
-        path: str = scope["path"]
+        path = scope["path"] if scope["method"] == "POST" else ""
         if path == "/v1/reward":
             return await self._answer("reward", self._reward, scope, receive, send)
         if path.startswith(_PREFIX) and path.endswith(_SUFFIX):
             name = path[len(_PREFIX) : -len(_SUFFIX)]
             return await self._answer("decide", self._decide, scope, receive, send, name)
-        return await self._others(scope, receive, send)
+        try:
+            await self._others(scope, receive, send)
+        except Exception as error:  # it was answered; uvicorn would log its words
+            _unforeseen(error)
 
     async def _answer(
         self, route: str, how: Any, scope: Scope, receive: Receive, send: Send, *path: str
@@ -88,7 +94,8 @@ class Hot:
         try:
             body: bytes = _write(await how(scope, receive, *path))
             status, headers = 200, [*_HEADERS, (b"content-length", b"%d" % len(body))]
-        except Refusal as refusal:
+        except Exception as error:
+            refusal = error if isinstance(error, Refusal) else _unforeseen(error)
             status, headers, body = refusal.status, refusal.headers(), refusal.body()
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
@@ -131,6 +138,11 @@ class Hot:
         return RewardAnswer(recorded=True, repeated=not fresh)
 
 
+def _unforeseen(error: Exception) -> Refusal:
+    log.error("a request failed\n%s", trace_of(error))
+    return Refusal("failed")
+
+
 def _authorization(scope: Scope) -> bytes | None:
     for name, value in scope["headers"]:
         if name == b"authorization":
@@ -141,6 +153,8 @@ def _authorization(scope: Scope) -> bytes | None:
 async def read_body(receive: Receive) -> bytes:
     """All of it, if that is not too much."""
     message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Refusal("timeout")
     if not message.get("more_body"):
         body: bytes = message.get("body", b"")
         if len(body) > MOST_BODY:

@@ -5,6 +5,8 @@ their sake; it is sealed like everything else because that is simpler. Replaying
 that protects anybody.
 """
 
+from typing import Any
+
 import msgspec
 
 from dpbandits.errors import HorizonReached, InvalidInput, RoundError, ServiceError
@@ -23,6 +25,7 @@ class LocalDesk:
     """A `Server` of a local policy, with what makes it durable."""
 
     retired: tuple[str, ...] = ()
+    people = None
     now = 0.0
 
     def __init__(self, terms: Terms, server: Server) -> None:
@@ -57,6 +60,11 @@ class LocalDesk:
         return "float" if self.terms.policy.refuses_exact_noise(self.terms.problem) else "exact"
 
     @property
+    def state(self) -> tuple[Any, Any]:
+        """What its policy holds: all of it is made of messages."""
+        return self.server._public, self.server._secret
+
+    @property
     def decided(self) -> int:
         """Messages so far: how many decisions people made on their own, nobody knows."""
         return self.server.rounds
@@ -65,6 +73,10 @@ class LocalDesk:
     def closed(self) -> int:
         """Likewise."""
         return self.server.rounds
+
+    def is_fold_cheap(self) -> bool:
+        """Always: nothing is open."""
+        return True
 
     def is_idle(self, now: float) -> bool:
         """Whether nothing came since the last fold."""

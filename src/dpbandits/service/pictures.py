@@ -95,18 +95,22 @@ def stacked(history: Sequence[Moment], colours: Sequence[int]) -> list[tuple[int
     The picture is 1,000 wide and 100 high; left is the first decision and right the last.
     """
     columns = _columns(history, len(colours))
-    layers: dict[int, list[float]] = {colour: [] for colour in sorted(set(colours))}
-    for _, _, chosen in columns:
-        for colour in layers:
-            mine = sum(one for one, its in zip(chosen, colours, strict=True) if its == colour)
-            layers[colour].append(100.0 * mine / sum(chosen))
-    base, paths = [0.0] * len(columns), []
-    for colour, heights in layers.items():
-        top = [below + height for below, height in zip(base, heights, strict=True)]
-        if any(heights):
-            paths.append((colour, _path([column[:2] for column in columns], base, top)))
+    heights = [_heights(chosen, colours) for _, _, chosen in columns]
+    spans, base, paths = [column[:2] for column in columns], [0.0] * len(columns), []
+    for colour in sorted(set(colours)):
+        top = [below + height[colour] for below, height in zip(base, heights, strict=True)]
+        if top != base:
+            paths.append((colour, _path(spans, base, top)))
         base = top
     return paths
+
+
+def _heights(chosen: Sequence[int], colours: Sequence[int]) -> list[float]:
+    """How much of a column each colour takes, in per cent."""
+    counts = [0] * (COLOURS + 1)
+    for count, colour in zip(chosen, colours, strict=True):
+        counts[colour] += count
+    return [100.0 * count / sum(counts) for count in counts]
 
 
 def _columns(history: Sequence[Moment], count: int) -> list[tuple[float, float, list[int]]]:

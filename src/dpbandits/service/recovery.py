@@ -15,7 +15,7 @@ from dpbandits.errors import DPBanditsError, ServiceError
 from dpbandits.policies.saving import fingerprint
 from dpbandits.service.clock import Clock
 from dpbandits.service.ledger import Signer
-from dpbandits.service.running import LedgerEnd, Running, restore_desk
+from dpbandits.service.running import Facts, LedgerEnd, Running, restore_desk
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.store import Row, Store
 from dpbandits.service.terms import Terms
@@ -45,7 +45,7 @@ def _recovered(store: Store, keyring: Keyring, signer: Signer, clock: Clock, row
     with store.writing() as db:
         one.ledger = _ledger_end(store, db, row.id)
         if not one.is_running:
-            one.counts = counts_of(one.ledger)
+            one.counts, one.facts = counts_of(one.ledger), _facts(store, db, row.id)
             return one
         replayed = _replay(store, keyring, clock, db, one)
         entry = one.entry(signer, "resumed", {"epoch": one.epoch, "version": __version__}, clock.now())
@@ -89,7 +89,9 @@ def directory(store: Store) -> list[Running]:
         found = []
         for row in store.experiments(db):
             terms, end = Terms.from_dict(json.loads(row.terms)), _ledger_end(store, db, row.id)
-            found.append(Running(row.id, terms, row.state, row.epoch, row.head, end, counts_of(end)))
+            facts = _facts(store, db, row.id)
+            counts = counts_of(end)
+            found.append(Running(row.id, terms, row.state, row.epoch, row.head, end, counts, facts))
         return found
 
 
@@ -108,6 +110,10 @@ def _refuse_other_machine(name: str, was: dict[str, str]) -> None:
             f"{name} was not stopped cleanly, and its log must be replayed where it was written: start "
             f"it once with {', '.join(changed)}, stop it with Ctrl-C or SIGTERM, then change"
         )
+
+
+def _facts(store: Store, db: Connection, experiment: int) -> Facts:
+    return Facts.told_by(store.ledger_entries(db, experiment, kinds=("opened", "changed"), limit=10**6))
 
 
 def _ledger_end(store: Store, db: Connection, experiment: int) -> LedgerEnd:

@@ -6,6 +6,7 @@ people, and answers end up in logs.
 
 import json
 import math
+import traceback
 from dataclasses import dataclass
 from typing import Literal
 
@@ -198,3 +199,8 @@ class Refusal(Exception):
         if self.retry_after is not None:
             headers.append((b"retry-after", b"%d" % self.retry_after))
         return headers
+
+
+def trace_of(error: BaseException) -> str:
+    """Where an error came from, for a log: without its words, which may repeat what was sent."""
+    return "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__

@@ -13,6 +13,7 @@ from dpbandits.service.views import View
 from dpbandits.wording import number
 
 _SHOWN_ROWS = 12  # of a table; the others are folded away
+_MOST_ROWS = 100  # so that a page stays a page
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,6 @@ class Row:
     strip: Strip | None  # None while nothing is known
     mean: str
     interval: str
-    rounds: str
     count: str
     share: str
     quiet: bool  # out of play
@@ -34,14 +34,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with one axis; the first are shown."""
+    """Rows with one axis: some are shown, some folded away, and of very many the rest is left out."""
 
     title: str
     heading: str
     rows: list[Row]
     ticks: list[Tick]
     has_strips: bool
-    has_rounds: bool
     has_shares: bool
 
     @property
@@ -51,8 +50,13 @@ class Table:
 
     @property
     def folded(self) -> list[Row]:
-        """The others."""
-        return self.rows[len(self.shown) :]
+        """Those that can be unfolded."""
+        return self.rows[len(self.shown) : _MOST_ROWS]
+
+    @property
+    def left_out(self) -> int:
+        """How many there are beyond."""
+        return max(0, len(self.rows) - _MOST_ROWS)
 
 
 def tables_of(view: View) -> list[Table]:
@@ -68,51 +72,63 @@ def tables_of(view: View) -> list[Table]:
 
 
 def _action_table(view: View, read: Released | None) -> Table:
-    count = len(view.shares or ()) if read is None else max(len(view.shares or ()), read.mean.size)
     colours = [] if view.shares is None else coloured(view.shares)
+    count = max(len(colours), 0 if read is None else read.mean.size)
     axis = Axis(0.0, 1.0) if read is None or read.what in ("arm", "item") else _axis(read)
-    rows = [_action(view, read, axis, place, colours) for place in range(count)]
+    places = list(range(count))
     if count > _SHOWN_ROWS + 3:
-        rows = [
-            rows[place] for place in sorted(range(count), key=lambda place: _rank(view, read, place))
-        ]
+        places.sort(key=lambda place: _rank(view, read, place))
     noun = "item" if read is not None and read.what == "item" else "action"
     return Table(
         title=f"What is known of each {noun}" if read is not None else "What was decided",
         heading=noun.capitalize(),
-        rows=rows,
+        rows=[_action(view, read, axis, place, colours) for place in places],
         ticks=[] if read is None else axis.ticks(),
         has_strips=read is not None,
-        has_rounds=read is not None and read.plays is not None,
         has_shares=view.shares is not None,
     )
 
 
 def _rank(view: View, read: Released | None, place: int) -> tuple[float, float]:
     """The most frequent first, then the best."""
-    share = view.shares[place] if view.shares is not None else 0
     mean = float(read.mean[place]) if read is not None and place < read.mean.size else math.nan
-    return -share, math.inf if math.isnan(mean) else -mean
+    return -_share(view, place), math.inf if math.isnan(mean) else -mean
+
+
+def _share(view: View, place: int) -> int:
+    return view.shares[place] if view.shares is not None and place < len(view.shares) else 0
 
 
 def _action(view: View, read: Released | None, axis: Axis, place: int, colours: Sequence[int]) -> Row:
-    name = label_of(view, place)
-    leads = read is not None and place in read.leading
-    away = name in view.retired
-    out = read is not None and read.active is not None and not read.active[place]
-    notes = [note for note, holds in (("retired", away), ("out of play", out and not away)) if holds]
-    count = 0 if view.shares is None or place >= len(view.shares) else view.shares[place]
-    known = {} if read is None else _reading(read, axis, (place,))
+    name, count = label_of(view, place), _share(view, place)
+    away, out = name in view.retired, _is_out(read, (place,))
     return Row(
         name=name,
-        notes=notes,
+        notes=["retired"] if away else ["out of play"] if out else [],
         colour=colours[place] if place < len(colours) else None,
         count=f"{count:,}",
-        share=_part(count, view.decided),
+        share=_part(count, _decided_then(view)),
         quiet=away or out,
-        leads=leads,
-        **({"strip": None, "mean": "–", "interval": "", "rounds": ""} | known),
+        leads=read is not None and place in read.leading,
+        **_reading(read, axis, (place,)),
     )
+
+
+def _is_out(read: Released | None, place: tuple[int, ...]) -> bool:
+    """Whether the policy has done with it."""
+    return (
+        read is not None and read.active is not None and _is_in(read, place) and not read.active[place]
+    )
+
+
+def _is_in(read: Released, place: tuple[int, ...]) -> bool:
+    """Not so for an action that was added after the reading."""
+    return all(one < size for one, size in zip(place, read.mean.shape, strict=True))
+
+
+def _decided_then(view: View) -> int:
+    """Decisions when shares were counted: those of a ledger page, or of now."""
+    return next((one.decided for one in view.history[-1:] if one.shares == view.shares), view.decided)
 
 
 def _part(count: int, whole: int) -> str:
@@ -125,56 +141,52 @@ def _part(count: int, whole: int) -> str:
     return "> 99 %" if 99.0 < percent < 100.0 else f"{percent:.0f} %"
 
 
-def _reading(read: Released, axis: Axis, place: tuple[int, ...]) -> dict[str, Any]:
+def _reading(read: Released | None, axis: Axis, place: tuple[int, ...]) -> dict[str, Any]:
     """What is known of one entry."""
+    if read is None or not _is_in(read, place) or not math.isfinite(read.mean[place]):
+        return {"strip": None, "mean": "–", "interval": "nothing yet"}
     mean, low, high = (float(values[place]) for values in (read.mean, read.low, read.high))
-    plays = "" if read.plays is None else f"{int(read.plays[place]):,}"
-    if not math.isfinite(mean):
-        return {"strip": None, "mean": "–", "interval": "nothing yet", "rounds": plays}
-    return {
-        "strip": axis.strip(low, mean, high),
-        "mean": _short(mean),
-        "interval": f"{_short(low)} to {_short(high)}",
-        "rounds": plays,
-    }
+    ends = (_short(value, axis) for value in (low, high))
+    strip = axis.strip(low, mean, high)
+    return {"strip": strip, "mean": _short(mean, axis), "interval": " to ".join(ends)}
 
 
-def _short(value: float) -> str:
-    text = f"{value:.3f}" if abs(value) < 1000.0 else number(value)
+def _short(value: float, axis: Axis) -> str:
+    """Equally many decimals, where there is something to see in three of them."""
+    text = f"{value:.3f}" if 0.1 <= axis.end < 1000.0 else number(value)
     return text.replace("-", "−")
 
 
 def _value_table(view: View, read: Released) -> Table:
     """Parameters, or pairs of a context and an action."""
-    axis, rows = _axis(read), []
-    for place in np.ndindex(read.mean.shape):
-        name = f"{read.what} {', '.join(str(one) for one in place)}"
-        if read.what == "pair":
-            name = f"context {place[0]}, {label_of(view, place[1])}"
-        leads = (
-            read.what == "pair" and len(read.leading) > place[0] and read.leading[place[0]] == place[1]
-        )
-        rows.append(
-            Row(
-                name=name,
-                notes=["leading"] if leads else [],
-                colour=None,
-                count="",
-                share="",
-                quiet=False,
-                leads=leads,
-                **_reading(read, axis, place),
-            )
-        )
+    axis, are_pairs = _axis(read), read.what == "pair"
     return Table(
-        title="What was learned" if read.what == "pair" else "The released parameters",
-        heading="Pair" if read.what == "pair" else "Parameter",
-        rows=rows,
+        title="What was learned" if are_pairs else "The released parameters",
+        heading="Context and action" if are_pairs else "Parameter",
+        rows=[_value(view, read, axis, place) for place in np.ndindex(read.mean.shape)],
         ticks=axis.ticks(),
         has_strips=True,
-        has_rounds=False,
         has_shares=False,
     )
+
+
+def _value(view: View, read: Released, axis: Axis, place: tuple[int, ...]) -> Row:
+    name, leads, out = f"parameter {place[-1]}", False, _is_out(read, place)
+    if read.what == "pair":
+        name = f"context {place[0]}, {label_of(view, place[1])}"
+        leads = read.leading[place[0] : place[0] + 1] == (place[1],)
+    elif len(place) > 1:  # of each action its own
+        name = f"{label_of(view, place[0])}, parameter {place[1]}"
+    notes = ["leading"] if leads else ["out of play"] if out else []
+    shown: dict[str, Any] = {
+        "name": name,
+        "notes": notes,
+        "quiet": out,
+        "leads": leads,
+        "count": "",
+        "share": "",
+    }
+    return Row(colour=None, **shown, **_reading(read, axis, place))
 
 
 def _axis(read: Released) -> Axis:

@@ -15,6 +15,7 @@ import uvicorn
 from dpbandits.errors import InvalidInput, ServiceError
 from dpbandits.service.access import ApiKey, digest, new_key
 from dpbandits.service.app import make_app
+from dpbandits.service.ledger import Signer
 from dpbandits.service.protocol import guarded
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.service import Service
@@ -86,14 +87,17 @@ def first_key(store: Store) -> str | None:
 
 
 def serve(
-    settings: Settings, *, show_key: Callable[[str], None], say: Callable[[Service], None]
+    settings: Settings, *, show_keys: Callable[[str, str], None], say: Callable[[Service], None]
 ) -> None:
-    """Run until a signal; `say` is called once it is ready or stands by."""
+    """Run until a signal; `say` is called once it is ready or stands by.
+
+    `show_keys` is called at the first start, with the administrator's key and the ledger's public one.
+    """
     listening = _listen(settings.host, settings.port)
     store = open_store(settings.database)
     keyring = open_keyring(store, settings.keyring)
     if (admin := first_key(store)) is not None:
-        show_key(admin)
+        show_keys(admin, Signer(keyring.secret_for("ledger")).public_key)
     failed = list[str]()
 
     def fail(sentence: str) -> None:

@@ -1,17 +1,22 @@
 """An experiment in the writer's hands: its desk, its place in the log, and its ledger."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpbandits.engine import has_pauses
+import numpy as np
+
+from dpbandits.engine import has_pauses, leaves
+from dpbandits.errors import InvalidInput
 from dpbandits.policies.saving import fingerprint
+from dpbandits.problems import KernelContexts
 from dpbandits.service.desk import Desk
 from dpbandits.service.ledger import Signer, make_entry, page_body
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.sealing import Seal
 from dpbandits.service.terms import Terms
 
+MOST_STATE = 2**28  # bytes of an experiment's state, all of which is written at each fold
 AnyDesk = Desk | LocalDesk
 
 
@@ -37,6 +42,30 @@ class LedgerEnd:
         )
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What its ledger has said of it so far, beside pages."""
+
+    noise: str
+    labels: tuple[str, ...]
+    retired: tuple[str, ...]
+
+    @classmethod
+    def told_by(cls, entries: Sequence[Mapping[str, Any]]) -> "Facts":
+        """The first entry and all changes."""
+        opened = entries[0]["body"]
+        labels, retired = list(opened["labels"]), list[str]()
+        for body in (entry["body"] for entry in entries[1:]):
+            match body["act"]:
+                case "add":
+                    labels.append(body["label"])
+                case "retire":
+                    retired.append(body["label"])
+                case "revive":
+                    retired.remove(body["label"])
+        return cls(opened["noise"], tuple(labels), tuple(retired))
+
+
 @dataclass
 class Running:
     """One that takes decisions, or has ended: then without a desk."""
@@ -48,6 +77,8 @@ class Running:
     head: int = 0
     ledger: LedgerEnd = field(default_factory=LedgerEnd)
     counts: tuple[int, int] = (0, 0)  # decided and closed, as of the last commit
+    facts: "Facts | None" = None
+    is_suspended: bool = False  # a ticket has shown that the database was rolled back
     _desk: AnyDesk | None = None
     _seal: Seal | None = None
 
@@ -71,6 +102,7 @@ class Running:
     def take(self, desk: AnyDesk, seal: Seal) -> None:
         """Go on with these."""
         self._desk, self._seal = desk, seal
+        self.facts = Facts(desk.noise, tuple(desk.labels), desk.retired)
         self.count()
 
     def count(self) -> None:
@@ -116,8 +148,26 @@ class Running:
 
 
 def begin_desk(terms: Terms) -> AnyDesk:
-    """Before the first round."""
-    return LocalDesk.begin(terms) if terms.is_local else Desk.begin(terms)
+    """Before the first round; refused where its state is too large to be written again and again."""
+    problem = terms.problem
+    if isinstance(problem, KernelContexts):  # of which features are computed, not only room made
+        _refuse_if_large(8 * problem.pairs * min(problem.pairs, problem.max_rank))
+    try:
+        desk = LocalDesk.begin(terms) if terms.is_local else Desk.begin(terms)
+    except MemoryError:
+        raise InvalidInput("there is not enough memory for its state") from None
+    people = desk.people
+    arrays = [np.asarray(value) for state in desk.state for _, value in leaves(state)]
+    _refuse_if_large(sum(one.nbytes for one in arrays) + (0 if people is None else people.nbytes))
+    return desk
+
+
+def _refuse_if_large(size: int) -> None:
+    if size > MOST_STATE:
+        raise InvalidInput(
+            f"its state would take {size / 2**20:,.0f} MiB, and all of it is written at each fold: at "
+            f"most {MOST_STATE / 2**20:,.0f} MiB can be served"
+        )
 
 
 def restore_desk(terms: Terms, data: bytes) -> AnyDesk:
@@ -125,10 +175,9 @@ def restore_desk(terms: Terms, data: bytes) -> AnyDesk:
     return LocalDesk.restore(terms, data) if terms.is_local else Desk.restore(terms, data)
 
 
-def fingerprint_of(terms: Terms) -> dict[str, str]:
+def fingerprint_of(desk: AnyDesk) -> dict[str, str]:
     """What must be alike to play its log back: that of linear algebra only where a pause uses it."""
     found = fingerprint()
-    public, _ = terms.policy.begin(terms.problem)
-    if not has_pauses(public):
+    if not has_pauses(desk.state[0]):
         del found["blas"]
     return found

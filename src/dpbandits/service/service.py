@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dpbandits.errors import InvalidInput
 from dpbandits.service.access import Access, ApiKey
 from dpbandits.service.desk import Desk, read_context
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.populations import population_record
+from dpbandits.service.preparing import Preparation
 from dpbandits.service.recovery import directory
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.running import Running
@@ -45,6 +48,7 @@ class Service:
         self.tickets = Tickets(keyring.secret_for("tickets"))
         self._request_key, self._person_key = (keyring.secret_for(x) for x in ("requests", "people"))
         self.writer = Writer(store, keyring, self._deliver, declared=declared, fail=fail)
+        self.prepare = Preparation()
         self.metrics = Metrics(self, operator=operator_metrics)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._views: tuple[float, list[View], dict[str, list[dict[str, Any]]]] = (0.0, [], {})
@@ -102,7 +106,7 @@ class Service:
             raise Refusal("invalid", detail=f"Send `request`, a text of 1 to {MOST_KEY} characters.")
         try:
             offered, checked = read_context(one.terms.problem, context)
-        except InvalidInput:
+        except (InvalidInput, RecursionError):
             raise Refusal("invalid-context") from None
         token = self._token(one, person)
         data = one.id.to_bytes(4, "big") + request.encode(errors="surrogatepass")
@@ -137,9 +141,11 @@ class Service:
             raise Refusal("closed")
         if value is not None:
             try:
-                one.terms.problem.reward(value)
-            except InvalidInput:
+                value = one.terms.problem.reward(value)
+            except (InvalidInput, RecursionError):
                 raise Refusal("invalid-reward") from None
+            # As numbers that the log can hold: JSON knows whole ones of any length.
+            value = value.tolist() if isinstance(value, np.ndarray) else value
         return Reward(one.id, found[1], value)
 
     def local(self, name: str) -> tuple[Running, LocalDesk]:

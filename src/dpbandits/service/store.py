@@ -21,7 +21,7 @@ Nothing private is in a statement but sealed bytes and keyed hashes; errors neve
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -363,12 +363,19 @@ class Store:
         return None if body is None else json.loads(body)
 
     def ledger_entries(
-        self, db: Connection, experiment: int, after: int = -1, limit: int = 1000
+        self,
+        db: Connection,
+        experiment: int,
+        after: int = -1,
+        limit: int = 1000,
+        kinds: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
-        """Those after a number, the first of many."""
+        """Those after a number, the first of many; all, or those of some kinds."""
         wanted = sa.select(ledger.c.body).where(
             ledger.c.experiment == experiment, ledger.c.number > after
         )
+        if kinds:
+            wanted = wanted.where(ledger.c.kind.in_(kinds))
         found = db.execute(wanted.order_by(ledger.c.number).limit(limit)).scalars()
         return [json.loads(body) for body in found]
 

@@ -180,6 +180,8 @@ def _problem(record: Mapping[str, Any]) -> tuple[Problem, tuple[str, ...]]:
                 problem = replace(problem, **{field: record[field]})
     except DPBanditsError as error:
         raise InvalidTerms("problem", str(error)) from error
+    except RecursionError:
+        raise InvalidTerms("problem", "the problem is nested too deeply") from None
     actions = actions_of(problem)
     if labels and actions is None:
         raise InvalidTerms(

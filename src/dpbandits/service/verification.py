@@ -198,10 +198,12 @@ class _Story:
             "The chain is unbroken, every entry is signed, and the guarantee follows from the recipes.",
             f"{counted(self.decided, 'decision')} and {counted(self.closed, 'closed round')} by the "
             f"last entry; the experiment is {self.state}.",
-            _NOISE[self.opened.noise],
         ]
+        if self.guarantee.is_private:
+            lines.append(_NOISE[self.opened.noise])
         if self.changes:
-            lines.append(f"Actions were added, retired or revived {counted(self.changes, 'time')}.")
+            changes = counted(self.changes, "change")
+            lines.append(f"Which actions are in play is public too: {changes}.")
         if self.opened.population is not None:
             lines.append(self.opened.population.sentence)
         if self.opened.follows is not None:
@@ -250,7 +252,9 @@ class _Story:
         fits = reading.rounds <= self.closed and reading.decided <= self.decided
         _must(fits, "it tells of more rounds than there were")
         mean, low, high = (_numbers(one) for one in (reading.mean, reading.low, reading.high))
-        _must(mean.shape == low.shape == high.shape, "its released values do not fit together")
+        also = [_numbers(one) for one in (reading.plays, reading.active) if one is not None]
+        fits = all(one.shape == mean.shape for one in (low, high, *also))
+        _must(fits, "its released values do not fit together")
         _must(not np.any(low > high), "an interval ends before it begins")
         if reading.spent is None or not self.guarantee.is_private:
             return

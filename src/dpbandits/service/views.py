@@ -112,15 +112,15 @@ def _plain(value: Any) -> Any:
 
 def view(one: Running, together: str, pages: Sequence[Mapping[str, Any]] = ()) -> View:
     """What is public of an experiment: counts as of the last commit, values as of the last page."""
-    terms, page, desk = one.terms, one.ledger.page, one.public_desk
+    terms, page, desk, facts = one.terms, one.ledger.page, one.public_desk, one.facts
     guarantee = terms.guarantee if desk is None else desk.guarantee
     shares = None if page is None or page["shares"] is None else tuple(page["shares"])
     return View(
         name=terms.name,
         policy=terms.policy.to_dict(),
         problem=terms.problem.to_dict(),
-        noise="" if desk is None else desk.noise,
-        labels=terms.labels if desk is None else tuple(desk.labels),
+        noise="" if facts is None else facts.noise,
+        labels=terms.labels if facts is None else facts.labels,
         guarantee=guarantee,
         state=one.state,
         decided=one.counts[0],
@@ -131,7 +131,7 @@ def view(one: Running, together: str, pages: Sequence[Mapping[str, Any]] = ()) -
         generation=one.generation,
         population=terms.population,
         together=together,
-        retired=() if desk is None else desk.retired,
+        retired=() if facts is None else facts.retired,
         released=None if page is None else _released(page["released"], guarantee),
         as_of=one.ledger.page_at,
         shares=shares,

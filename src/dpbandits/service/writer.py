@@ -21,13 +21,19 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from dpbandits.errors import DPBanditsError, HorizonReached, InvalidInput, ServiceError
+from dpbandits.errors import (
+    DPBanditsError,
+    HorizonReached,
+    InvalidInput,
+    PrivacyError,
+    ServiceError,
+)
 from dpbandits.service.clock import Clock
 from dpbandits.service.desk import Desk, Event, Opened
 from dpbandits.service.ledger import Signer, opened_body
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.recovery import recover
-from dpbandits.service.refusals import Refusal
+from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
 from dpbandits.service.store import Fenced, Snapshot, Store
@@ -39,6 +45,7 @@ MOST_WAITING = 4000
 _BATCH = 512  # commands in one transaction
 _KEYS_KEPT = 3600.0  # seconds, of request keys, and at least as long as a round is open
 _FOLD_EVERY = 10.0
+_MOST_PERIODS = 6  # of them that a fold may wait where very many rounds are open
 _PAGE_EVERY = 60.0
 _BEAT_EVERY = 2.0
 _SILENT = 8.0  # seconds without a sign of life after which a standby takes over
@@ -80,10 +87,11 @@ class Message(NamedTuple):
 
 
 class Open(NamedTuple):
-    """Begin an experiment."""
+    """Begin an experiment; its desk where it was made ready before."""
 
     terms: Terms
     follows: str | None = None
+    desk: Desk | LocalDesk | None = None
 
 
 class Stop(NamedTuple):
@@ -193,8 +201,8 @@ class Writer:
                 self._lose("recovering")
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
-            except Exception:
-                log.exception("the writer failed")
+            except Exception as error:
+                log.error("the writer failed\n%s", trace_of(error))
                 self._lose("failed")
                 self._fail("the writer failed; its log says why")
                 return
@@ -225,10 +233,11 @@ class Writer:
         while not self._stopping:
             self._arrived.wait(0.25)
             self._arrived.clear()
+            self._keep_time(self.clock.now())
             while self._waiting:
-                self._do_batch()
-                self._keep_time()
-            self._keep_time()
+                now = self.clock.now()
+                self._keep_time(now)
+                self._do_batch(now)
 
     def _close_down(self) -> None:
         self._lose_waiting()
@@ -236,7 +245,7 @@ class Writer:
             try:
                 for one in self.running.values():
                     if one.is_running:
-                        self._fold(one, last=True)
+                        self._fold(one, self.clock.now(), last=True)
             except (Fenced, sa.exc.SQLAlchemyError, OSError) as error:
                 log.warning("not stopped cleanly: the log will be replayed (%s)", _said(error))
         self.state = "stopped"
@@ -261,7 +270,7 @@ class Writer:
 
     # Batches
 
-    def _do_batch(self) -> None:
+    def _do_batch(self, now: float) -> None:
         """Carry out what waits, in one transaction, and answer."""
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH))]
         if isinstance(batch[0][1], Open | Stop | Change):
@@ -274,7 +283,7 @@ class Writer:
         batch, answers = batch[:cut], []
         try:
             with self.store.writing() as db:
-                pending = _Pending(self, db, [command for _, command in batch])
+                pending = _Pending(self, db, now, [command for _, command in batch])
                 for future, command in batch:
                     answers.append((future, pending.answer(command)))
                     if pending.due is not None:
@@ -290,23 +299,29 @@ class Writer:
             self._to_forward[one.id] = one.seal, head
         self.deliver(answers)
         if pending.due is not None:
-            self._fold(pending.due)
+            self._fold(pending.due, now)
 
-    def _keep_time(self) -> None:
-        """What is due by the clock."""
-        now = self.clock.now()
+    def _keep_time(self, now: float) -> None:
+        """What is due by the clock, before anything is decided at this time.
+
+        A fold closes what its own moment closes, a multiple of some seconds after the last, and not what
+        the moment would at which this thread came to it: that may be earlier because a reward woke it.
+        """
         if now - self._beat_at >= _BEAT_EVERY:
             self.store.beat()
             self._beat_at = now
         for one in self.running.values():
-            if one.is_running and now - self._folded_at[one.id] >= _FOLD_EVERY:
-                self._folded_at[one.id] = now
-                if not one.desk.is_idle(now):
-                    self._fold(one)
+            periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
+            if one.is_running and periods >= 1.0:
+                due = self._folded_at[one.id] + periods * _FOLD_EVERY
+                if one.desk.is_idle(due):
+                    self._folded_at[one.id] = due
+                elif one.desk.is_fold_cheap() or periods >= _MOST_PERIODS:
+                    self._fold(one, due)
 
-    def _fold(self, one: Running, *, last: bool = False) -> None:
+    def _fold(self, one: Running, now: float, *, last: bool = False) -> None:
         """A snapshot in place of the log, under the next key, with fresh generators."""
-        now, after = self.clock.now(), one.seal.next()
+        after = one.seal.next()
         data = one.desk.fold(now)
         entry = None
         if (last or now - one.ledger.page_at >= _PAGE_EVERY) and self._has_news(one):
@@ -314,7 +329,7 @@ class Writer:
         kept = max(_KEYS_KEPT, one.terms.patience or 0.0)
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, one.head)
-            self.store.fold(db, one.id, _sealed(one.terms, after, one.head, data))
+            self.store.fold(db, one.id, _sealed(one, after, data))
             self.store.forget_keys(db, one.id, int(now - kept))
             if entry is not None:
                 self.store.write_ledger(db, one.id, entry)
@@ -334,14 +349,16 @@ class Writer:
     def _do_act(self, future: Any, command: Command) -> None:
         try:
             match command:
-                case Open(terms, follows):
-                    answer: Any = self._open(terms, follows)
+                case Open(terms, follows, desk):
+                    answer: Any = self._open(terms, follows, desk)
                 case Stop(name):
                     answer = self._stop(self._named(name))
                 case Change(name, act, label):
                     answer = self._change(self._named(name), act, label)
         except Refusal as refusal:
             answer = refusal
+        except (InvalidInput, PrivacyError):  # nothing was changed
+            answer = Refusal("cannot-change")
         except BaseException:
             self.deliver([(future, Refusal("not-ready"))])
             raise
@@ -355,10 +372,15 @@ class Writer:
             raise Refusal("stopped")
         return one
 
-    def _open(self, terms: Terms, follows: str | None = None) -> str:
+    def _open(
+        self, terms: Terms, follows: str | None = None, desk: Desk | LocalDesk | None = None
+    ) -> str:
         if terms.name in self.running:
             raise Refusal("exists")
-        now, desk = self.clock.now(), begin_desk(terms)
+        now = self.clock.now()
+        if desk is None:
+            desk = begin_desk(terms)
+            desk.warm_up()
         body = opened_body(
             experiment=terms.name,
             policy=terms.policy,
@@ -378,10 +400,9 @@ class Writer:
             one = Running(added, terms, epoch=1)
             one.take(desk, self.keyring.begin(added))
             entry = one.entry(self.signer, "opened", body, now)
-            self.store.fold(db, added, _sealed(terms, one.seal, 0, desk.snapshot()))
+            self.store.fold(db, added, _sealed(one, one.seal, desk.snapshot()))
             self.store.write_ledger(db, added, entry)
         one.ledger = one.ledger.after(entry)
-        desk.warm_up()
         self._folded_at[added] = now
         self._publish([*self.running.values(), one])
         log.info("%s begins: %s", terms.name, desk.guarantee)
@@ -415,7 +436,8 @@ class Writer:
         ledger = one.ledger.after(page)
         body = {"decided": desk.decided, "closed": desk.closed}
         counts = desk.decided, desk.closed
-        ended = Running(one.id, one.terms, "stopped", one.epoch, one.head, ledger, counts)
+        place = one.id, one.terms, "stopped", one.epoch, one.head
+        ended = Running(*place, ledger, counts, one.facts)
         entry = ended.entry(self.signer, "stopped", body, now)
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, one.head)
@@ -441,6 +463,7 @@ class Writer:
             self.store.append(db, one.id, head, one.seal.close("log", head, _ENCODE([event])))
             self.store.write_ledger(db, one.id, entry)
         one.head, one.ledger = head, one.ledger.after(entry)
+        one.take(desk, one.seal)
         return label
 
     # The keyring, in a thread of its own: a slow disk must not hold decisions up
@@ -474,11 +497,10 @@ class Writer:
 class _Pending:
     """What one transaction will hold."""
 
-    def __init__(self, writer: Writer, db: Any, commands: Sequence[Command]) -> None:
-        self._writer, self._db = writer, db
+    def __init__(self, writer: Writer, db: Any, now: float, commands: Sequence[Command]) -> None:
+        self._writer, self._db, self._now = writer, db, now
         self._events: dict[int, list[Event]] = {}
         self._keys: dict[int, list[bytes]] = {}
-        self._now = writer.clock.now()
         self.due: Running | None = None  # what is to be folded before anything else is decided
         asked: dict[int, set[bytes]] = {}
         for one in commands:
@@ -498,6 +520,8 @@ class _Pending:
                 raise Refusal("no-such-experiment")
             if not one.is_running:
                 raise Refusal("stopped")
+            if one.is_suspended:
+                raise Refusal("ticket-from-the-future")
             match command:
                 case Decide():
                     return self._decide(one, command)
@@ -506,10 +530,22 @@ class _Pending:
                 case Message(_, message):
                     return self._receive(one, message)
         except Refusal as refusal:
+            if refusal.code == "ticket-from-the-future" and one is not None:
+                self._suspend(one)
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
         raise AssertionError(command)
+
+    def _suspend(self, one: Running) -> None:
+        """Decide no more: nobody can make up a ticket, so more was answered than this database knows."""
+        if not one.is_suspended:
+            one.is_suspended = True
+            log.error(
+                "%s decides no more: the database is older than what was answered from it. Restore a "
+                "newer copy, or stop the service and use `dpbandits experiment successor`",
+                one.terms.name,
+            )
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk
@@ -555,10 +591,10 @@ class _Pending:
         return heads
 
 
-def _sealed(terms: Terms, seal: Seal, head: int, data: bytes) -> Snapshot:
-    fingerprint = msgspec.json.encode(fingerprint_of(terms)).decode()
+def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:
+    fingerprint = msgspec.json.encode(fingerprint_of(one.desk)).decode()
     sealed = seal.close("snapshot", seal.generation, data)
-    return Snapshot(seal.generation, head, fingerprint, sealed)
+    return Snapshot(seal.generation, one.head, fingerprint, sealed)
 
 
 def _is_broken_disk(error: Exception) -> bool:
