@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import TREE, Load, Process, under_load
+from callers import Load
+from killing import TREE, Process, under_load
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from killing import CHANGING, PEOPLE, TREE, Load, Process, Verdict, under_load
+from callers import Load
+from judging import Verdict
+from killing import CHANGING, PEOPLE, TREE, Process, under_load
 from small_disk import small_disk
 
 if TYPE_CHECKING:

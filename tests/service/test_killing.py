@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from killing import CHANGING, PEOPLE, TREE, Died, Load, Process, killed_again_and_again
+from callers import Load
+from killing import CHANGING, PEOPLE, TREE, Died, Process, killed_again_and_again
 
 if TYPE_CHECKING:
     from postgres import Postgres

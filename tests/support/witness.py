@@ -150,8 +150,12 @@ def digest_of(learner: Any) -> str:
 
 
 def answer_before_commit() -> None:
-    """Each transaction is committed by the next one, 20 ms after its answers went out."""
+    """Each transaction is committed by the next one, 20 ms after its answers went out.
+
+    Nor does the service look out for tickets that its database does not know, which would end it.
+    """
     from dpbandits.service.store import Fenced, Store
+    from dpbandits.service.writer import _Pending
 
     left: list[Any] = []
 
@@ -172,6 +176,7 @@ def answer_before_commit() -> None:
         left.append(transaction)
 
     Store.writing = writing  # type: ignore[method-assign]
+    _Pending._suspend = lambda self, one: None  # type: ignore[method-assign]
 
 
 def fresh_generators() -> None:
@@ -230,10 +235,10 @@ def lose_syncs() -> None:
     path, keep_time = Path(os.environ["BROKEN_DISK"]), Writer._keep_time
     done: list[int] = []
 
-    def keep_time_on_a_broken_disk(self: Any) -> None:
+    def keep_time_on_a_broken_disk(self: Any, now: float) -> None:
         if not done and path.exists():
             done.append(_refuse_syncs())
-        keep_time(self)
+        keep_time(self, now)
 
     Writer._keep_time = keep_time_on_a_broken_disk  # type: ignore[method-assign]
 
