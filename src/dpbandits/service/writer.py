@@ -137,6 +137,7 @@ class Writer:
         self._arrived = threading.Event()
         self._stopping = False
         self._folded_at: dict[int, float] = {}
+        self._looked_at: dict[int, float] = {}  # the last moment at which a fold may have been due
         self._beat_at = 0.0
         self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
         self._behind_since: float | None = None
@@ -306,14 +307,16 @@ class Writer:
 
         A fold closes what its own moment closes, a multiple of some seconds after the last, and not what
         the moment would at which this thread came to it: that may be earlier because a reward woke it.
+        For the same reason each moment is looked at once, before any later decision.
         """
         if now - self._beat_at >= _BEAT_EVERY:
             self.store.beat()
             self._beat_at = now
         for one in self.running.values():
             periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
-            if one.is_running and periods >= 1.0:
-                due = self._folded_at[one.id] + periods * _FOLD_EVERY
+            due = self._folded_at[one.id] + periods * _FOLD_EVERY
+            if one.is_running and periods >= 1.0 and due > self._looked_at.get(one.id, 0.0):
+                self._looked_at[one.id] = due
                 if one.desk.is_idle(due):
                     self._folded_at[one.id] = due
                 elif one.desk.is_fold_cheap() or periods >= _MOST_PERIODS:
