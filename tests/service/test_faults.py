@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 from callers import Load
 from judging import Verdict
@@ -146,6 +147,36 @@ def test_a_standby_takes_over_after_a_kill(tmp_path: Path, postgres: "Postgres")
 
     with pair[0], pair[1]:
         check(asyncio.run(under_load(pair, story)))
+
+
+def test_a_writer_that_recovers_for_long_is_left_alone(tmp_path: Path, postgres: "Postgres") -> None:
+    """At the first start, and when nobody has given a sign of life for long."""
+    database = postgres.new_database()
+    one, other = (
+        Process(tmp_path, [TREE], database=database, faults=["slow"], name=name)
+        for name in ("one", "other")
+    )
+
+    async def story() -> None:
+        one.start()  # alone: the keyring is made with the database
+        while "ledgers are signed" not in one.said:
+            await asyncio.sleep(0.02)
+        for _ in range(2):
+            other.start()
+            if not one.is_alive:
+                one.start()
+            began = time.monotonic()
+            while "ready" not in (await one.state(), await other.state()):
+                assert time.monotonic() - began < 25.0
+                await asyncio.sleep(0.1)
+            one.kill()
+            other.kill()
+            with psycopg.connect(database.replace("+psycopg", "")) as db:
+                db.execute("update service set beat = beat - 100")
+
+    with one, other:
+        asyncio.run(story())
+        assert "cannot be used" not in one.said + other.said
 
 
 def test_a_disk_that_does_not_sync_ends_the_process(tmp_path: Path) -> None:

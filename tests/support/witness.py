@@ -206,6 +206,21 @@ def no_locks() -> None:
     Store.acquire = acquire  # type: ignore[method-assign]
 
 
+def recover_slowly() -> None:
+    """As with a long log, or with much to compile."""
+    from dpbandits.service import writer
+
+    recover = writer.recover
+
+    def slowly(*given: Any) -> Any:
+        time.sleep(2.0)
+        found = recover(*given)
+        time.sleep(3.0)
+        return found
+
+    writer.recover = slowly
+
+
 def be_brisk() -> None:
     """Fold and move the keyring ten times as often, so that a kill meets both."""
     from dpbandits.service import desk, writer
@@ -331,6 +346,7 @@ def main() -> None:
         "brisk": be_brisk,
         "forwarding": forward_often,
         "fsync": lose_syncs,
+        "slow": recover_slowly,
     }
     watch(os.environ.get("WITNESS", os.devnull))
     for name in sorted(_FAULTS - {"clock"}):

@@ -138,12 +138,13 @@ class Writer:
         self._stopping = False
         self._folded_at: dict[int, float] = {}
         self._looked_at: dict[int, float] = {}  # the last moment at which a fold may have been due
-        self._beat_at = 0.0
+        self._leads, self._checked_at = False, 0.0
         self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
         self._behind_since: float | None = None
         self._forwarding = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._forwarder = threading.Thread(target=self._forward_regularly, name="keyring", daemon=True)
+        self._beating = threading.Thread(target=self._beat_regularly, name="beat", daemon=True)
         self._ended = threading.Event()
 
     # From other threads
@@ -152,6 +153,7 @@ class Writer:
         """Begin; `state` tells when it is ready."""
         self._thread.start()
         self._forwarder.start()
+        self._beating.start()
 
     def stop(self) -> None:
         """Fold everything, so that another version may go on, and end."""
@@ -160,6 +162,7 @@ class Writer:
         self._thread.join()
         self._ended.set()
         self._forwarder.join()
+        self._beating.join()
         self.store.close()
 
     @property
@@ -219,7 +222,8 @@ class Writer:
             time.sleep(0.5)
             if self._stopping:
                 raise Fenced
-        self.state = "recovering"
+        self.state, self._leads = "recovering", True
+        self.store.beat()  # before others look: the last sign of life may be old
         self._publish(recover(self.store, self.keyring, self.signer, self.clock))
         for terms in self._declared:
             self._open_declared(terms)
@@ -253,7 +257,7 @@ class Writer:
 
     def _lose(self, state: str) -> None:
         """Throw away what is in memory; those who wait repeat what they asked."""
-        self.state = state
+        self.state, self._leads = state, False
         self.store.drop()
         self._publish([])
         self._lose_waiting()
@@ -309,9 +313,9 @@ class Writer:
         the moment would at which this thread came to it: that may be earlier because a reward woke it.
         For the same reason each moment is looked at once, before any later decision.
         """
-        if now - self._beat_at >= _BEAT_EVERY:
-            self.store.beat()
-            self._beat_at = now
+        if now - self._checked_at >= _BEAT_EVERY:
+            self.store.check_connection()
+            self._checked_at = now
         for one in self.running.values():
             periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
             due = self._folded_at[one.id] + periods * _FOLD_EVERY
@@ -468,6 +472,14 @@ class Writer:
         one.head, one.ledger = head, one.ledger.after(entry)
         one.take(desk, one.seal)
         return label
+
+    # Signs of life, in a thread of their own: a long log or a compiler must not look like death
+
+    def _beat_regularly(self) -> None:
+        while not self._ended.wait(_BEAT_EVERY):
+            if self._leads:
+                with suppress(sa.exc.SQLAlchemyError):
+                    self.store.beat()
 
     # The keyring, in a thread of its own: a slow disk must not hold decisions up
 
