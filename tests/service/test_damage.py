@@ -195,6 +195,37 @@ def test_a_keyring_that_cannot_be_written(tmp_path: Path) -> None:
         assert "the keyring" in process.refused()
 
 
+def test_experiments_begin_and_end_without_a_keyring_to_write_to(tmp_path: Path) -> None:
+    """To begin is refused, and the others go on; of one that ended the key is forgotten later."""
+    place, away = tmp_path / "keys", tmp_path / "away"
+    place.mkdir()
+
+    async def story() -> None:
+        process.start()
+        await process.ready()
+        place.rename(away)
+        status, _ = await process.post("/v1/experiments", {**TREE, "name": "third"})
+        assert status == 503
+        await process.decide("tree", "still")
+        status, told = await process.post("/v1/experiments/other/stop")
+        assert status == 200, told
+        await process.decide("tree", "and still")
+        away.rename(place)
+        while len(json.loads(process.keyring.read_text())["keys"]) > 1:
+            await asyncio.sleep(0.1)
+        await process.ready(within=5.0)
+        status, _ = await process.post("/v1/experiments", {**TREE, "name": "third"})
+        assert status == 201
+
+    with Process(tmp_path, [TREE, OTHER], keyring=place / "keyring", faults=["forwarding"]) as process:
+        asyncio.run(asyncio.wait_for(story(), 30.0))
+
+
+def test_a_file_that_is_no_database(process: Process) -> None:
+    Path(process.database).write_bytes(b"nothing of the kind" * 1000)
+    assert process.refused() == "error: the database cannot be used: file is not a database"
+
+
 def test_a_damaged_row_of_the_log(process: Process) -> None:
     play(process, "first")
     with sqlite3.connect(process.database) as db:

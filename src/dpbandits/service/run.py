@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
 import uvicorn
 
 from dpbandits.errors import InvalidInput, ServiceError
@@ -19,7 +20,7 @@ from dpbandits.service.ledger import Signer
 from dpbandits.service.protocol import guarded
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.service import Service
-from dpbandits.service.store import Store, is_sqlite
+from dpbandits.service.store import Store, is_sqlite, said
 from dpbandits.service.terms import InvalidTerms, Terms
 
 log = logging.getLogger("dpbandits.service")
@@ -68,7 +69,11 @@ def read_experiments(path: Path) -> list[Terms]:
 def open_store(database: str) -> Store:
     """A database with the tables of this version."""
     store = Store(database)
-    store.migrate()
+    try:
+        store.migrate()
+    except sa.exc.SQLAlchemyError as error:
+        store.close()
+        raise ServiceError(f"the database cannot be used: {said(error)}") from error
     return store
 
 

@@ -123,6 +123,11 @@ class Row(NamedTuple):
     head: int
 
 
+def said(error: BaseException) -> str:
+    """The first line of an error; never its parameters."""
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def is_sqlite(database: str) -> bool:
     """Whether this names a file, and not a PostgreSQL."""
     return not database.startswith(("postgresql://", "postgresql+psycopg://", "postgres://"))

@@ -36,7 +36,7 @@ from dpbandits.service.recovery import recover
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
-from dpbandits.service.store import Fenced, Snapshot, Store
+from dpbandits.service.store import Fenced, Snapshot, Store, said
 from dpbandits.service.terms import Terms
 
 log = logging.getLogger("dpbandits.service")
@@ -140,6 +140,7 @@ class Writer:
         self._looked_at: dict[int, float] = {}  # the last moment at which a fold may have been due
         self._leads, self._checked_at = False, 0.0
         self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
+        self._to_forget: set[int] = set()  # experiments that have ended, whose keys it has yet
         self._behind_since: float | None = None
         self._forwarding = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -201,7 +202,7 @@ class Writer:
                     self._lose("failed")
                     self._fail("the disk does not keep what it is given: not going on")
                     return
-                log.warning("the database cannot be used (%s); trying again", _said(error))
+                log.warning("the database cannot be used (%s); trying again", said(error))
                 self._lose("recovering")
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
@@ -252,7 +253,7 @@ class Writer:
                     if one.is_running:
                         self._fold(one, self.clock.now(), last=True)
             except (Fenced, sa.exc.SQLAlchemyError, OSError) as error:
-                log.warning("not stopped cleanly: the log will be replayed (%s)", _said(error))
+                log.warning("not stopped cleanly: the log will be replayed (%s)", said(error))
         self.state = "stopped"
 
     def _lose(self, state: str) -> None:
@@ -366,6 +367,9 @@ class Writer:
             answer = refusal
         except (InvalidInput, PrivacyError):  # nothing was changed
             answer = Refusal("cannot-change")
+        except ServiceError as error:  # nor here: a new key could not be put into the keyring
+            log.error("%s", error)
+            answer = Refusal("not-ready")
         except BaseException:
             self.deliver([(future, Refusal("not-ready"))])
             raise
@@ -454,7 +458,8 @@ class Writer:
         ended.ledger = ledger.after(entry)
         with self._forwarding:
             self._to_forward.pop(one.id, None)
-            self.keyring.forget(one.id)
+            self._to_forget.add(one.id)
+        self._forward()
         self._publish([ended if other is one else other for other in self.running.values()])
         return one.terms.name
 
@@ -495,6 +500,9 @@ class Writer:
             try:
                 if moved:
                     self.keyring.advance(moved)
+                for experiment in list(self._to_forget):
+                    self.keyring.forget(experiment)
+                    self._to_forget.discard(experiment)
             except ServiceError as error:
                 log.error("%s; old keys are not forgotten", error)
                 self._behind_since = self._behind_since or time.monotonic()
@@ -621,8 +629,3 @@ def _is_broken_disk(error: Exception) -> bool:
     code = getattr(cause, "sqlite_errorcode", 0)
     no_room = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_NOMEM)
     return bool(code & 0xFF == sqlite3.SQLITE_IOERR and code not in no_room)
-
-
-def _said(error: BaseException) -> str:
-    """The first line of an error; never its parameters."""
-    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
