@@ -252,8 +252,6 @@ class Writer:
             now = self.clock.now()
             self._keep_time(now)
             self._do_batch(now)
-            # A fold that a decision made worth its while is not left to what wakes this thread next.
-            self._keep_time(now)
 
     def _close_down(self) -> None:
         self._lose_waiting()
