@@ -6,6 +6,7 @@ where it is installed (both by `make system-packages`).
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -15,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -180,6 +183,58 @@ def replay(events: int, policy: str, folder: Path) -> dict[str, object]:
     }
 
 
+def soak(options: argparse.Namespace, folder: Path, out: Console) -> None:
+    """A steady load for a long time: memory, files and what is refused must not grow without end."""
+    (folder / "experiments.toml").write_text(EXPERIMENTS)
+    port = free_port()
+    command = [sys.executable, "-m", "dpbandits", "serve", "experiments.toml", f"--port={port}"]
+    with running(command, folder, f"http://127.0.0.1:{port}/ready") as process:
+        key = re.search(r"dpb_[\w-]+", (folder / "out.txt").read_text())
+        assert key is not None
+        headers = {"Authorization": f"Bearer {key[0]}"}
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        refused, rows = Counter[int](), list[dict[str, object]]()
+
+        def post(path: str, body: object) -> dict[str, object]:
+            connection.request("POST", path, json.dumps(body), headers)
+            answer = connection.getresponse()
+            found: dict[str, object] = json.loads(answer.read())
+            if answer.status != 200:
+                refused[answer.status] += 1
+            return found
+
+        began, waiting, number = time.monotonic(), deque[object](), 0
+        while (elapsed := time.monotonic() - began) < options.soak:
+            name = ("arms", "tree", "people", "features")[number % 4]
+            asked: dict[str, object] = {"request": f"soak-{number}"}
+            asked |= {"person": str(number // 3)} if name == "people" else {}
+            asked |= {"context": json.loads(CONTEXT)} if name == "features" else {}
+            waiting.append(post(f"/v1/experiments/{name}/decide", asked).get("ticket"))
+            number += 1
+            if len(waiting) > 200:  # rewards come some seconds later
+                post("/v1/reward", {"ticket": waiting.popleft(), "reward": number % 2})
+            if elapsed >= len(rows) * options.soak / 12:
+                rows.append(_footprint(process.pid, folder, elapsed, number))
+                out.print(rows[-1])
+            time.sleep(max(0.0, began + number / options.rate - time.monotonic()))
+        rows.append(_footprint(process.pid, folder, options.soak, number))
+        out.print(terminal_table(rows))
+        out.print(f"refused: {dict(refused) or 'nothing'}")
+
+
+def _footprint(pid: int, folder: Path, elapsed: float, decisions: int) -> dict[str, object]:
+    status = Path(f"/proc/{pid}/status").read_text()
+    resident = re.search(r"VmRSS:\s+(\d+)", status)
+    size = sum(one.stat().st_size for one in folder.glob("dpbandits.db*"))
+    return {
+        "seconds": f"{elapsed:,.0f}",
+        "decisions": f"{decisions:,}",
+        "memory MB": f"{int(resident[1]) / 1024:.1f}" if resident else "",
+        "files MB": f"{size / 2**20:.1f}",
+        "CPU s": f"{cpu_of(pid):.0f}",
+    }
+
+
 def postgres_url() -> str | None:
     sys.path.insert(0, str(HERE.parent / "tests" / "support"))
     from postgres import Postgres, find_postgres
@@ -200,7 +255,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--connections", type=int, default=100)
     parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--soak", type=float, help="seconds of a steady load, in place of all else")
+    parser.add_argument("--rate", type=float, default=50.0, help="decisions a second of a soak")
     options, out = parser.parse_args(), Console(width=120)
+    if options.soak is not None:
+        with tempfile.TemporaryDirectory() as name:
+            soak(options, Path(name), out)
+        return
     if shutil.which("wrk") is None:
         sys.exit("wrk is not installed: make system-packages")
     with tempfile.TemporaryDirectory() as name:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import threading
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,7 @@ def test_a_damaged_snapshot_is_refused() -> None:
 def test_the_fingerprint_names_versions_and_blas() -> None:
     found = fingerprint()
     assert found["dpbandits"] == dpb.__version__ and found["numpy"] == np.__version__
+    assert found["randomgen"] == metadata.version("randomgen")  # whose cipher draws the noise
     assert found == fingerprint() and "openblas" in found["blas"].lower()
 
 

@@ -27,11 +27,13 @@ import os
 import platform
 import tempfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+import scipy
 from threadpoolctl import threadpool_info
 
 from dpbandits import checks
@@ -111,6 +113,8 @@ def fingerprint() -> dict[str, str]:
         "dpbandits": __version__,
         "numpy": np.__version__,
         "numba": numba.__version__,
+        "scipy": scipy.__version__,
+        "randomgen": metadata.version("randomgen"),
         "python": platform.python_version(),
         "machine": platform.machine(),
         "blas": ", ".join(pools),

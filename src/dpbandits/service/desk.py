@@ -327,9 +327,14 @@ def _packed(offered: Any) -> Any:
 
 
 def _with_nan(given: Any) -> Any:
-    """JSON has no nan: null stands for a feature that is missing, and the round counts all the same."""
+    """JSON has no nan: null stands for a feature that is missing, and the round counts all the same.
+
+    So it does with a number that no array holds: whether a round takes place must not depend on data.
+    """
     if isinstance(given, list):
         return [_with_nan(one) for one in given]
+    if type(given) is int and abs(given) >= 2**63:
+        return float(given) if abs(given) < 2**1023 else math.inf
     return math.nan if given is None else given
 
 

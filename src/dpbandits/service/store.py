@@ -73,7 +73,7 @@ request_keys = sa.Table(
     tables,
     sa.Column("experiment", sa.Integer, primary_key=True),
     sa.Column("key", sa.LargeBinary(16), primary_key=True),
-    sa.Column("at", sa.Integer, nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
     sa.Index("request_keys_at", "experiment", "at"),
 )
 ledger = sa.Table(
@@ -95,6 +95,7 @@ api_keys = sa.Table(
 )
 
 _LOCK = 0x6470_6261_6E64  # of PostgreSQL: any number that is ours
+_NOW = "extract(epoch from clock_timestamp())"  # by PostgreSQL's clock
 _PRAGMAS = {"journal_mode": "wal", "synchronous": "2", "secure_delete": "1"}
 
 
@@ -192,6 +193,9 @@ class Store:
         self.drop()
         held = self._writing.connect()
         try:
+            # Stated as for SQLite: what was answered must not be lost because a cluster is in a hurry.
+            if held.execute(sa.text("show synchronous_commit")).scalar() in ("off", "local"):
+                held.execute(sa.text("set synchronous_commit = on"))
             won = held.execute(sa.text("select pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar()
             held.commit()
         except BaseException:
@@ -233,17 +237,24 @@ class Store:
         silent = (
             "select pg_terminate_backend(l.pid) from pg_locks l, service s "
             "where l.locktype = 'advisory' and l.pid <> pg_backend_pid() "
+            "and l.database = (select oid from pg_database where datname = current_database()) "
             "and (l.classid::bigint << 32 | l.objid::bigint) = :key "
-            "and extract(epoch from clock_timestamp()) - s.beat > :after"
+            f"and {_NOW} - s.beat > :after"
         )
         with self._reading.begin() as db:
             return bool(db.execute(sa.text(silent), {"key": _LOCK, "after": after}).fetchall())
 
     def beat(self) -> None:
-        """Give a sign of life."""
+        """Give a sign of life, on a connection of its own: the writer's may be busy for long."""
+        if not self.is_sqlite:
+            with self._reading.begin() as db:
+                db.execute(sa.text(f"update service set beat = {_NOW}"))
+
+    def check_connection(self) -> None:
+        """Fail if somebody else has ended the writer's."""
         if not self.is_sqlite:
             with self.writing() as db:
-                db.execute(sa.text("update service set beat = extract(epoch from clock_timestamp())"))
+                db.execute(sa.text("select 1"))
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -265,7 +276,8 @@ class Store:
         """Note which keyring belongs to this database, or refuse another one."""
         known = db.execute(sa.select(service.c.keyring)).scalar()
         if known is None:
-            db.execute(service.insert().values(id=1, keyring=keyring, beat=0.0))
+            beat = 0.0 if self.is_sqlite else sa.text(_NOW)
+            db.execute(service.insert().values(id=1, keyring=keyring, beat=beat))
         elif known != keyring:
             raise ServiceError(
                 "the keyring belongs to another database, or this database to another keyring: "
@@ -279,20 +291,28 @@ class Store:
         found = db.execute(sa.select(experiments).order_by(experiments.c.id))
         return [Row(*row) for row in found]
 
-    def add_experiment(self, db: Connection, name: str, terms: Mapping[str, Any]) -> int:
-        """A new one; its number, of which there are fewer than 2²⁴."""
-        values = {"name": name, "terms": json.dumps(terms), "state": "running", "epoch": 1, "head": 0}
-        added = db.execute(
-            experiments.insert().values(**values).returning(experiments.c.id)
-        ).scalar_one()
+    def add_experiment(
+        self, db: Connection, name: str, terms: Mapping[str, Any], *, after: int = 0
+    ) -> int:
+        """A new one; its number, of which there are fewer than 2²⁴ and which is above `after`."""
+        last = db.execute(sa.select(sa.func.max(experiments.c.id))).scalar() or 0
+        added = max(int(last), after) + 1
         if added >= 2**24:
             raise ServiceError("there is no room for more experiments in this database")
-        return int(added)
+        values = {"name": name, "terms": json.dumps(terms), "state": "running", "epoch": 1, "head": 0}
+        db.execute(experiments.insert().values(id=added, **values))
+        return added
 
     def move_head(self, db: Connection, experiment: int, epoch: int, before: int, after: int) -> None:
         """The fence."""
         values = {"of": experiment, "mine": epoch, "was": before, "is": after}
         if db.execute(_FENCE, values).rowcount != 1:
+            raise Fenced
+
+    def suspend(self, db: Connection, experiment: int, epoch: int) -> None:
+        """Decide no more, also after a restart; only a newer copy of the database may go on."""
+        mine = experiments.c.id == experiment, experiments.c.epoch == epoch
+        if db.execute(experiments.update().where(*mine).values(state="suspended")).rowcount != 1:
             raise Fenced
 
     def append(self, db: Connection, experiment: int, entry: int, sealed: bytes) -> None:
@@ -459,3 +479,8 @@ def _set_pragmas(connection: Any, _: object) -> None:
         found = connection.execute(f"pragma {name}").fetchone()[0]
         if str(found) != value:
             raise ServiceError(f"SQLite does not keep {name} = {value} here, but {found}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a database's error; never its parameters."""
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]

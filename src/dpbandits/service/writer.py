@@ -32,11 +32,11 @@ from dpbandits.service.clock import Clock
 from dpbandits.service.desk import Desk, Event, Opened
 from dpbandits.service.ledger import Signer, opened_body
 from dpbandits.service.local_desk import LocalDesk
-from dpbandits.service.recovery import recover
+from dpbandits.service.recovery import recover, tell_suspended
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
-from dpbandits.service.store import Fenced, Snapshot, Store
+from dpbandits.service.store import Fenced, Snapshot, Store, first_line
 from dpbandits.service.terms import Terms
 
 log = logging.getLogger("dpbandits.service")
@@ -137,12 +137,17 @@ class Writer:
         self._arrived = threading.Event()
         self._stopping = False
         self._folded_at: dict[int, float] = {}
-        self._beat_at = 0.0
-        self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
+        self._looked_at: dict[int, float] = {}  # the last moment at which a fold may have been due
+        self._leads, self._checked_at = False, 0.0
+        # How far answers went; what of it the keyring was told is in the forwarder's hands alone.
+        self._to_forward: dict[int, tuple[Seal, int]] = {}
+        self._told: dict[int, tuple[Seal, int]] = {}
+        self._to_forget: set[int] = set()  # experiments that have ended, whose keys it has yet
         self._behind_since: float | None = None
         self._forwarding = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._forwarder = threading.Thread(target=self._forward_regularly, name="keyring", daemon=True)
+        self._beating = threading.Thread(target=self._beat_regularly, name="beat", daemon=True)
         self._ended = threading.Event()
 
     # From other threads
@@ -151,6 +156,7 @@ class Writer:
         """Begin; `state` tells when it is ready."""
         self._thread.start()
         self._forwarder.start()
+        self._beating.start()
 
     def stop(self) -> None:
         """Fold everything, so that another version may go on, and end."""
@@ -159,6 +165,7 @@ class Writer:
         self._thread.join()
         self._ended.set()
         self._forwarder.join()
+        self._beating.join()
         self.store.close()
 
     @property
@@ -197,7 +204,7 @@ class Writer:
                     self._lose("failed")
                     self._fail("the disk does not keep what it is given: not going on")
                     return
-                log.warning("the database cannot be used (%s); trying again", _said(error))
+                log.warning("the database cannot be used (%s); trying again", first_line(error))
                 self._lose("recovering")
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
@@ -218,13 +225,16 @@ class Writer:
             time.sleep(0.5)
             if self._stopping:
                 raise Fenced
-        self.state = "recovering"
+        self.state, self._leads = "recovering", True
+        self.store.beat()  # before others look: the last sign of life may be old
         self._publish(recover(self.store, self.keyring, self.signer, self.clock))
         for terms in self._declared:
             self._open_declared(terms)
         for one in self.running.values():
             if one.is_running:
                 one.desk.warm_up()
+                # Whoever was here before may not have come to tell the keyring.
+                self._to_forward[one.id] = one.seal, one.head
         now = self.clock.now()
         self._folded_at = dict.fromkeys(self.by_id, now)
         self.state = "ready"
@@ -233,11 +243,17 @@ class Writer:
         while not self._stopping:
             self._arrived.wait(0.25)
             self._arrived.clear()
-            self._keep_time(self.clock.now())
-            while self._waiting:
-                now = self.clock.now()
-                self._keep_time(now)
-                self._do_batch(now)
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """What is due by the clock, and all that waits."""
+        self._keep_time(self.clock.now())
+        while self._waiting:
+            now = self.clock.now()
+            self._keep_time(now)
+            self._do_batch(now)
+            # A fold that a decision made worth its while is not left to what wakes this thread next.
+            self._keep_time(now)
 
     def _close_down(self) -> None:
         self._lose_waiting()
@@ -247,12 +263,12 @@ class Writer:
                     if one.is_running:
                         self._fold(one, self.clock.now(), last=True)
             except (Fenced, sa.exc.SQLAlchemyError, OSError) as error:
-                log.warning("not stopped cleanly: the log will be replayed (%s)", _said(error))
+                log.warning("not stopped cleanly: the log will be replayed (%s)", first_line(error))
         self.state = "stopped"
 
     def _lose(self, state: str) -> None:
         """Throw away what is in memory; those who wait repeat what they asked."""
-        self.state = state
+        self.state, self._leads = state, False
         self.store.drop()
         self._publish([])
         self._lose_waiting()
@@ -297,8 +313,9 @@ class Writer:
             one.head = head
             one.count()
             self._to_forward[one.id] = one.seal, head
+        pending.committed()
         self.deliver(answers)
-        if pending.due is not None:
+        if pending.due is not None and pending.due.is_running:
             self._fold(pending.due, now)
 
     def _keep_time(self, now: float) -> None:
@@ -306,14 +323,16 @@ class Writer:
 
         A fold closes what its own moment closes, a multiple of some seconds after the last, and not what
         the moment would at which this thread came to it: that may be earlier because a reward woke it.
+        For the same reason each moment is looked at once, before any later decision.
         """
-        if now - self._beat_at >= _BEAT_EVERY:
-            self.store.beat()
-            self._beat_at = now
+        if now - self._checked_at >= _BEAT_EVERY:
+            self.store.check_connection()
+            self._checked_at = now
         for one in self.running.values():
             periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
-            if one.is_running and periods >= 1.0:
-                due = self._folded_at[one.id] + periods * _FOLD_EVERY
+            due = self._folded_at[one.id] + periods * _FOLD_EVERY
+            if one.is_running and periods >= 1.0 and due > self._looked_at.get(one.id, 0.0):
+                self._looked_at[one.id] = due
                 if one.desk.is_idle(due):
                     self._folded_at[one.id] = due
                 elif one.desk.is_fold_cheap() or periods >= _MOST_PERIODS:
@@ -350,16 +369,14 @@ class Writer:
         try:
             match command:
                 case Open(terms, follows, desk):
-                    answer: Any = self._open(terms, follows, desk)
+                    answer: Any = self._open_asked(terms, follows, desk)
                 case Stop(name):
                     answer = self._stop(self._named(name))
                 case Change(name, act, label):
                     answer = self._change(self._named(name), act, label)
         except Refusal as refusal:
             answer = refusal
-        except (InvalidInput, PrivacyError):  # nothing was changed
-            answer = Refusal("cannot-change")
-        except BaseException:
+        except BaseException:  # what is in memory may be ahead of the disk
             self.deliver([(future, Refusal("not-ready"))])
             raise
         self.deliver([(future, answer)])
@@ -368,8 +385,7 @@ class Writer:
         one = self.running.get(name)
         if one is None:
             raise Refusal("no-such-experiment")
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         return one
 
     def _open(
@@ -395,7 +411,8 @@ class Writer:
             follows=follows,
         )
         with self.store.writing() as db:
-            added = self.store.add_experiment(db, terms.name, terms.to_dict())
+            # A number that no ticket has, not even one of a database that was lost.
+            added = self.store.add_experiment(db, terms.name, terms.to_dict(), after=self.keyring.begun)
             # On disk before anything is sealed with it; left over if the transaction fails.
             one = Running(added, terms, epoch=1)
             one.take(desk, self.keyring.begin(added))
@@ -407,6 +424,15 @@ class Writer:
         self._publish([*self.running.values(), one])
         log.info("%s begins: %s", terms.name, desk.guarantee)
         return terms.name
+
+    def _open_asked(self, *asked: Any) -> str:
+        try:
+            return self._open(*asked)
+        except (InvalidInput, PrivacyError):  # nothing was changed
+            raise Refusal("cannot-change") from None
+        except ServiceError as error:  # nor here: a new key could not be put into the keyring
+            log.error("%s", error)
+            raise Refusal("not-ready") from None
 
     def _budgets_of(self, population: str | None) -> dict[str, Any]:
         terms = (one.terms for one in self.running.values())
@@ -447,7 +473,8 @@ class Writer:
         ended.ledger = ledger.after(entry)
         with self._forwarding:
             self._to_forward.pop(one.id, None)
-            self.keyring.forget(one.id)
+            self._to_forget.add(one.id)
+        self._forward()
         self._publish([ended if other is one else other for other in self.running.values()])
         return one.terms.name
 
@@ -466,6 +493,14 @@ class Writer:
         one.take(desk, one.seal)
         return label
 
+    # Signs of life, in a thread of their own: a long log or a compiler must not look like death
+
+    def _beat_regularly(self) -> None:
+        while not self._ended.wait(_BEAT_EVERY):
+            if self._leads:
+                with suppress(sa.exc.SQLAlchemyError):
+                    self.store.beat()
+
     # The keyring, in a thread of its own: a slow disk must not hold decisions up
 
     def _forward_regularly(self) -> None:
@@ -476,10 +511,14 @@ class Writer:
     def _forward(self) -> None:
         """Let the keyring forget the keys of what was folded."""
         with self._forwarding:
-            moved = dict(self._to_forward)
+            reached = dict(self._to_forward)  # the writer may add to it meanwhile
+            moved = {one: to for one, to in reached.items() if self._told.get(one) is not to}
             try:
                 if moved:
                     self.keyring.advance(moved)
+                for experiment in list(self._to_forget):
+                    self.keyring.forget(experiment)
+                    self._to_forget.discard(experiment)
             except ServiceError as error:
                 log.error("%s; old keys are not forgotten", error)
                 self._behind_since = self._behind_since or time.monotonic()
@@ -489,9 +528,7 @@ class Writer:
             self._behind_since = None
             if self.state == "keyring":
                 self.state = "ready"
-            for experiment, told in moved.items():
-                if self._to_forward.get(experiment) == told:
-                    del self._to_forward[experiment]
+            self._told = reached
 
 
 class _Pending:
@@ -501,6 +538,7 @@ class _Pending:
         self._writer, self._db, self._now = writer, db, now
         self._events: dict[int, list[Event]] = {}
         self._keys: dict[int, list[bytes]] = {}
+        self._suspended: dict[int, Running] = {}
         self.due: Running | None = None  # what is to be folded before anything else is decided
         asked: dict[int, set[bytes]] = {}
         for one in commands:
@@ -518,9 +556,8 @@ class _Pending:
         try:
             if one is None:
                 raise Refusal("no-such-experiment")
-            if not one.is_running:
-                raise Refusal("stopped")
-            if one.is_suspended:
+            one.refuse_unless_running()
+            if one.id in self._suspended:
                 raise Refusal("ticket-from-the-future")
             match command:
                 case Decide():
@@ -530,22 +567,13 @@ class _Pending:
                 case Message(_, message):
                     return self._receive(one, message)
         except Refusal as refusal:
-            if refusal.code == "ticket-from-the-future" and one is not None:
-                self._suspend(one)
+            if refusal.code == "ticket-from-the-future" and one is not None and one.is_running:
+                # Nobody can make up a ticket, so more was answered than this database knows.
+                self._suspended[one.id] = one
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
         raise AssertionError(command)
-
-    def _suspend(self, one: Running) -> None:
-        """Decide no more: nobody can make up a ticket, so more was answered than this database knows."""
-        if not one.is_suspended:
-            one.is_suspended = True
-            log.error(
-                "%s decides no more: the database is older than what was answered from it. Restore a "
-                "newer copy, or stop the service and use `dpbandits experiment successor`",
-                one.terms.name,
-            )
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk
@@ -588,7 +616,15 @@ class _Pending:
             heads.append((one, head))
         for experiment, keys in self._keys.items():
             store.remember_keys(self._db, experiment, keys, int(self._now))
+        for one in self._suspended.values():
+            store.suspend(self._db, one.id, one.epoch)
         return heads
+
+    def committed(self) -> None:
+        """From now on they decide no more, in any process."""
+        for one in self._suspended.values():
+            one.state = "suspended"
+            tell_suspended(one)
 
 
 def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:
@@ -606,8 +642,3 @@ def _is_broken_disk(error: Exception) -> bool:
     code = getattr(cause, "sqlite_errorcode", 0)
     no_room = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_NOMEM)
     return bool(code & 0xFF == sqlite3.SQLITE_IOERR and code not in no_room)
-
-
-def _said(error: BaseException) -> str:
-    """The first line of an error; never its parameters."""
-    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
