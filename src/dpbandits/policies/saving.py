@@ -278,7 +278,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
         problem,
         public,
         secret,
-        restored_streams(header["streams"], header["seeded"]),
+        _streams(header["streams"], header["seeded"]),
         seeded=header["seeded"],
         compiled=policy.compiles,
         in_flight=header["in_flight"],
@@ -333,6 +333,19 @@ def _drawn_exactly(policy: Policy, problem: Problem, noise: Any) -> bool:
     return bool(noise == "exact")
 
 
+def listed_streams(streams: Streams) -> list[Any]:
+    """The states of generators as JSON has them."""
+    return [_listed(one.bit_generator.state) for one in streams]
+
+
+def restored_streams(states: Any) -> Streams:
+    """The same back: those of a seed, or of the operating system."""
+    try:
+        return _streams(states, states[0]["bit_generator"] == "PCG64")
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise SaveFileError("the generators of a snapshot are not those of this version") from error
+
+
 def _listed(state: Any) -> Any:
     """A generator's state as JSON has it."""
     if isinstance(state, dict):
@@ -356,12 +369,7 @@ def _unlisted(state: Any, like: Any) -> Any:
     return state
 
 
-def listed_streams(streams: Streams) -> list[Any]:
-    """The states of generators, as JSON has them."""
-    return [_listed(one.bit_generator.state) for one in streams]
-
-
-def restored_streams(states: Any, seeded: Any) -> Streams:
+def _streams(states: Any, seeded: Any) -> Streams:
     """Those of a seeded learner or a snapshot, fresh ones otherwise."""
     if type(seeded) is not bool or (seeded and states is None):
         raise ValueError("it does not say how its noise continues")

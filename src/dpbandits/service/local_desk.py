@@ -5,7 +5,6 @@ their sake; it is sealed like everything else because that is simpler. Replaying
 that protects anybody.
 """
 
-import json
 from typing import Any
 
 import msgspec
@@ -14,7 +13,6 @@ from dpbandits.errors import HorizonReached, InvalidInput, RoundError, ServiceEr
 from dpbandits.policies import LocalPolicy
 from dpbandits.policies.local import Server
 from dpbandits.policies.released import Released
-from dpbandits.policies.saving import listed_streams, restored_streams
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.service.desk import Event, Kind
 from dpbandits.service.refusals import Refusal
@@ -45,15 +43,11 @@ class LocalDesk:
     def restore(cls, terms: Terms, data: bytes) -> "LocalDesk":
         """What `snapshot` gave."""
         assert isinstance(terms.policy, LocalPolicy)
-        held = msgspec.msgpack.decode(data)
-        server = terms.policy.restore(terms.problem, held["server"])
-        server._streams = restored_streams(json.loads(held["streams"]), False)
-        return cls(terms, server)
+        return cls(terms, terms.policy.restore(terms.problem, msgspec.msgpack.decode(data)["server"]))
 
     def snapshot(self) -> bytes:
-        """All of it, with the states of its generators, so that a replay broadcasts the same."""
-        streams = json.dumps(listed_streams(self.server._streams))
-        return msgspec.msgpack.encode({"server": self.server.snapshot(), "streams": streams})
+        """All of it."""
+        return msgspec.msgpack.encode({"server": self.server.snapshot()})
 
     @property
     def guarantee(self) -> Guarantee:

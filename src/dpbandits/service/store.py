@@ -95,6 +95,7 @@ api_keys = sa.Table(
 )
 
 _LOCK = 0x6470_6261_6E64  # of PostgreSQL: any number that is ours
+_NOW = "extract(epoch from clock_timestamp())"  # by PostgreSQL's clock
 _PRAGMAS = {"journal_mode": "wal", "synchronous": "2", "secure_delete": "1"}
 
 
@@ -238,16 +239,22 @@ class Store:
             "where l.locktype = 'advisory' and l.pid <> pg_backend_pid() "
             "and l.database = (select oid from pg_database where datname = current_database()) "
             "and (l.classid::bigint << 32 | l.objid::bigint) = :key "
-            "and extract(epoch from clock_timestamp()) - s.beat > :after"
+            f"and {_NOW} - s.beat > :after"
         )
         with self._reading.begin() as db:
             return bool(db.execute(sa.text(silent), {"key": _LOCK, "after": after}).fetchall())
 
     def beat(self) -> None:
-        """Give a sign of life."""
+        """Give a sign of life, on a connection of its own: the writer's may be busy for long."""
+        if not self.is_sqlite:
+            with self._reading.begin() as db:
+                db.execute(sa.text(f"update service set beat = {_NOW}"))
+
+    def check_connection(self) -> None:
+        """Fail if somebody else has ended the writer's."""
         if not self.is_sqlite:
             with self.writing() as db:
-                db.execute(sa.text("update service set beat = extract(epoch from clock_timestamp())"))
+                db.execute(sa.text("select 1"))
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -269,7 +276,8 @@ class Store:
         """Note which keyring belongs to this database, or refuse another one."""
         known = db.execute(sa.select(service.c.keyring)).scalar()
         if known is None:
-            db.execute(service.insert().values(id=1, keyring=keyring, beat=0.0))
+            beat = 0.0 if self.is_sqlite else sa.text(_NOW)
+            db.execute(service.insert().values(id=1, keyring=keyring, beat=beat))
         elif known != keyring:
             raise ServiceError(
                 "the keyring belongs to another database, or this database to another keyring: "

@@ -137,14 +137,17 @@ class Writer:
         self._arrived = threading.Event()
         self._stopping = False
         self._folded_at: dict[int, float] = {}
-        self._beat_at = 0.0
+        self._looked_at: dict[int, float] = {}  # the last moment at which a fold may have been due
+        self._leads, self._checked_at = False, 0.0
         # How far answers went; what of it the keyring was told is in the forwarder's hands alone.
         self._to_forward: dict[int, tuple[Seal, int]] = {}
         self._told: dict[int, tuple[Seal, int]] = {}
+        self._to_forget: set[int] = set()  # experiments that have ended, whose keys it has yet
         self._behind_since: float | None = None
         self._forwarding = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._forwarder = threading.Thread(target=self._forward_regularly, name="keyring", daemon=True)
+        self._beating = threading.Thread(target=self._beat_regularly, name="beat", daemon=True)
         self._ended = threading.Event()
 
     # From other threads
@@ -153,6 +156,7 @@ class Writer:
         """Begin; `state` tells when it is ready."""
         self._thread.start()
         self._forwarder.start()
+        self._beating.start()
 
     def stop(self) -> None:
         """Fold everything, so that another version may go on, and end."""
@@ -161,6 +165,7 @@ class Writer:
         self._thread.join()
         self._ended.set()
         self._forwarder.join()
+        self._beating.join()
         self.store.close()
 
     @property
@@ -220,8 +225,8 @@ class Writer:
             time.sleep(0.5)
             if self._stopping:
                 raise Fenced
-        self.state = "recovering"
-        self.store.beat()  # lest the silence of the one before be taken for ours
+        self.state, self._leads = "recovering", True
+        self.store.beat()  # before others look: the last sign of life may be old
         self._publish(recover(self.store, self.keyring, self.signer, self.clock))
         for terms in self._declared:
             self._open_declared(terms)
@@ -247,8 +252,6 @@ class Writer:
             now = self.clock.now()
             self._keep_time(now)
             self._do_batch(now)
-            # A fold that a decision made worth its while is not left to what wakes this thread next.
-            self._keep_time(now)
 
     def _close_down(self) -> None:
         self._lose_waiting()
@@ -263,7 +266,7 @@ class Writer:
 
     def _lose(self, state: str) -> None:
         """Throw away what is in memory; those who wait repeat what they asked."""
-        self.state = state
+        self.state, self._leads = state, False
         self.store.drop()
         self._publish([])
         self._lose_waiting()
@@ -318,14 +321,16 @@ class Writer:
 
         A fold closes what its own moment closes, a multiple of some seconds after the last, and not what
         the moment would at which this thread came to it: that may be earlier because a reward woke it.
+        For the same reason each moment is looked at once, before any later decision.
         """
-        if now - self._beat_at >= _BEAT_EVERY:
-            self.store.beat()
-            self._beat_at = now
+        if now - self._checked_at >= _BEAT_EVERY:
+            self.store.check_connection()
+            self._checked_at = now
         for one in self.running.values():
             periods = (now - self._folded_at[one.id]) // _FOLD_EVERY
-            if one.is_running and periods >= 1.0:
-                due = self._folded_at[one.id] + periods * _FOLD_EVERY
+            due = self._folded_at[one.id] + periods * _FOLD_EVERY
+            if one.is_running and periods >= 1.0 and due > self._looked_at.get(one.id, 0.0):
+                self._looked_at[one.id] = due
                 if one.desk.is_idle(due):
                     self._folded_at[one.id] = due
                 elif one.desk.is_fold_cheap() or periods >= _MOST_PERIODS:
@@ -423,6 +428,9 @@ class Writer:
             return self._open(*asked)
         except (InvalidInput, PrivacyError):  # nothing was changed
             raise Refusal("cannot-change") from None
+        except ServiceError as error:  # nor here: a new key could not be put into the keyring
+            log.error("%s", error)
+            raise Refusal("not-ready") from None
 
     def _budgets_of(self, population: str | None) -> dict[str, Any]:
         terms = (one.terms for one in self.running.values())
@@ -463,7 +471,8 @@ class Writer:
         ended.ledger = ledger.after(entry)
         with self._forwarding:
             self._to_forward.pop(one.id, None)
-            self.keyring.forget(one.id)
+            self._to_forget.add(one.id)
+        self._forward()
         self._publish([ended if other is one else other for other in self.running.values()])
         return one.terms.name
 
@@ -482,6 +491,14 @@ class Writer:
         one.take(desk, one.seal)
         return label
 
+    # Signs of life, in a thread of their own: a long log or a compiler must not look like death
+
+    def _beat_regularly(self) -> None:
+        while not self._ended.wait(_BEAT_EVERY):
+            if self._leads:
+                with suppress(sa.exc.SQLAlchemyError):
+                    self.store.beat()
+
     # The keyring, in a thread of its own: a slow disk must not hold decisions up
 
     def _forward_regularly(self) -> None:
@@ -497,6 +514,9 @@ class Writer:
             try:
                 if moved:
                     self.keyring.advance(moved)
+                for experiment in list(self._to_forget):
+                    self.keyring.forget(experiment)
+                    self._to_forget.discard(experiment)
             except ServiceError as error:
                 log.error("%s; old keys are not forgotten", error)
                 self._behind_since = self._behind_since or time.monotonic()
