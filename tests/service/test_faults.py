@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from callers import Load
 from judging import Verdict
-from killing import CHANGING, PEOPLE, TREE, Process, under_load
+from killing import CHANGING, LINEAR, PEOPLE, TREE, Process, under_load
 from needed import missing
 from postgres import Postgres, find_postgres
 from small_disk import small_disk
@@ -111,8 +111,8 @@ def test_postgresql_restarts(tmp_path: Path, postgres: Postgres) -> None:
             await asyncio.to_thread(postgres.restart, mode)
             print(f"{mode}: answered again {await answers_within(load, 15):.2f} s after PostgreSQL")
 
-    database = postgres.new_database()
-    with Process(tmp_path, EXPERIMENTS, database=database, faults=["brisk"]) as process:
+    database, experiments = postgres.new_database(), (*EXPERIMENTS, LINEAR)
+    with Process(tmp_path, experiments, database=database, faults=["brisk"]) as process:
         check(asyncio.run(under_load([process], story)))
         assert process.starts == 1
 
@@ -285,6 +285,7 @@ def test_clocks_that_jump(tmp_path: Path) -> None:
     faults, settings = ["brisk", "clock"], {"CLOCK": str(clock)}
     with Process(tmp_path, terms, faults=faults, settings=settings) as process:
         verdict = asyncio.run(under_load([process], story))
+        process.verify_ledgers()
     assert verdict.counts.are_zero, verdict
 
 

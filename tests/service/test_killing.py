@@ -38,6 +38,7 @@ def check_killing(process: Process) -> None:
         assert verdict.counts.are_zero, verdict
         assert verdict.decisions > 20 * KILLS and verdict.acknowledged > 15 * KILLS
         assert verdict.replayed > 10 * KILLS
+        assert process.verify_ledgers() > KILLS  # each start is an entry
         found = process.inspect()
         assert found["people"]["most_of_one_person"] == 2
         assert found["changing"]["labels"] == ["one", "two", "three", "four"]

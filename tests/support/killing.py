@@ -17,6 +17,9 @@ from callers import Caller, Load, NoAnswer
 from judging import Verdict, judge
 from live_service import free_port, toml_file
 
+from dpbandits.service.store import Store
+from dpbandits.service.verification import verify
+
 _HERE = Path(__file__).parent
 _PATIENCE = 60.0  # seconds for a start: the first on a machine compiles
 
@@ -212,6 +215,17 @@ class Process:
         if told.returncode:
             raise Died(told.stderr)
         return dict(json.loads(told.stdout))
+
+    def verify_ledgers(self) -> int:
+        """As anybody may; how many entries there are."""
+        store, entries = Store(self.database), 0
+        try:
+            with store.reading() as db:
+                for row in store.experiments(db):
+                    entries += verify(store.ledger_entries(db, row.id, limit=10**6)).entries
+        finally:
+            store.close()
+        return entries
 
     def close(self) -> None:
         """End it, whatever it does."""
