@@ -224,6 +224,10 @@ ARMS = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0))
         ({"changes": [4]}, "not a learner"),
         ({"policy": {"kind": "NoiseAwareIMED", "privacy": "x"}}, "not a learner"),
         ({"patience": -1.0}, "expected patience"),
+        ({"leader": [0, None, 3]}, "the best action known"),
+        ({"leader": [-1, None, 0]}, "expected observed"),
+        ({"leader": [0, "x", 0]}, "not a learner"),
+        ({"leader": 5}, "not a learner"),
     ],
 )
 def test_a_header_that_disagrees_with_the_state_is_refused(change: Any, says: str) -> None:

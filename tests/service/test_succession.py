@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from writers import ARMS, ask, code_of, decide, writing
+from writers import ARMS, Hand, ask, code_of, decide, writing
 
 from dpbandits.errors import InvalidInput, ServiceError
 from dpbandits.service.ledger import verify
@@ -13,7 +13,7 @@ from dpbandits.service.recovery import directory
 from dpbandits.service.run import open_keyring, open_store
 from dpbandits.service.succession import abandon, follower, succeed
 from dpbandits.service.terms import Terms
-from dpbandits.service.writer import Open, Reward, Stop
+from dpbandits.service.writer import Change, Open, Reward, Stop
 
 
 def entries(folder: Path, name: str) -> list[dict[str, object]]:
@@ -110,9 +110,25 @@ def test_a_stopped_experiment_publishes_its_result_and_erases_the_rest(tmp_path:
 
 
 def test_a_ticket_from_the_future_ends_decisions_until_somebody_looks(tmp_path: Path) -> None:
-    with writing(tmp_path, ARMS, {**ARMS, "name": "other"}) as writer:
+    """Also after a restart, by which time there may be as many decisions as the ticket's number says."""
+    hand = Hand()
+    with writing(tmp_path, ARMS, {**ARMS, "name": "other"}, hand=hand) as writer:
         decide(writer)
         one = writer.running["headline"]
         assert code_of(ask(writer, Reward(one.id, 1, 1.0))) == "ticket-from-the-future"
         assert code_of(decide(writer)) == "ticket-from-the-future"
+        assert code_of(ask(writer, Stop("headline"))) == "ticket-from-the-future"
+        assert code_of(ask(writer, Change("headline", "retire", "calm"))) == "ticket-from-the-future"
+        hand.moment += 100.0  # a fold would be due, and a page of the ledger
         assert decide(writer, "other").opened.number == 0
+    with writing(tmp_path) as writer:
+        one = writer.running["headline"]
+        assert one.state == "suspended"
+        assert code_of(decide(writer)) == "ticket-from-the-future"
+        assert code_of(ask(writer, Reward(one.id, 0, 1.0))) == "ticket-from-the-future"
+        assert decide(writer, "other").opened.number == 1
+    assert [entry["kind"] for entry in entries(tmp_path, "headline")] == ["opened"]
+    store = open_store(str(tmp_path / "service.db"))
+    succeed(store, open_keyring(store, tmp_path / "keyring"), "headline", "again", "rolled back")
+    with writing(tmp_path) as writer:
+        assert decide(writer, "again").opened.number == 0

@@ -72,3 +72,26 @@ def code_of(answer: Any) -> str:
     """Which refusal it is."""
     assert isinstance(answer, Refusal), answer
     return answer.code
+
+
+@contextmanager
+def leading(folder: Path, hand: Hand, *declared: Mapping[str, Any]) -> Iterator[Writer]:
+    """A writer without its thread: it does what is due when it is told to."""
+    store = Store(folder / "service.db")
+    store.migrate()
+    keyring = Keyring(folder / "keyring", create=True)
+    terms = [Terms.read(one) for one in declared]
+    writer = Writer(store, keyring, deliver, declared=terms, clock=hand.clock())
+    writer._lead()
+    try:
+        yield writer
+    finally:
+        store.close()
+
+
+def woken_by(writer: Writer, command: Command) -> Any:
+    """Its answer to a command that comes now."""
+    future: Future[Any] = Future()
+    writer.submit(future, command)
+    writer._catch_up()
+    return future.result(timeout=0)

@@ -90,7 +90,7 @@ class Rounds:
             steps = Steps(code.decide, code.learn)
         self._decide, self._learn = steps
         self._is_local = is_local(type(public))
-        self._leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
+        self.leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
         self._pauses = has_pauses(public)
 
     @property
@@ -178,14 +178,14 @@ class Rounds:
             return None
         away = getattr(self.public, "away", None)
         key = self.observed, None if away is None else away.tobytes()
-        if self._leader[0] != key:
+        if self.leader[0] != key:
             leader = self.policy.best_known(self.problem, self.public)
             # Not where nothing leads: some draw at every release, and one is made for each decision.
             if leader is not None:
                 self.public.release(self.secret, noise)
                 leader = self.policy.best_known(self.problem, self.public)
-            self._leader = key, leader
-        leader = self._leader[1]
+            self.leader = key, leader
+        leader = self.leader[1]
         return leader.copy() if isinstance(leader, np.ndarray) else leader
 
     def _may_learn(self, person: bytes, action: Any) -> bool:

@@ -27,11 +27,13 @@ import os
 import platform
 import tempfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+import scipy
 from threadpoolctl import threadpool_info
 
 from dpbandits import checks
@@ -111,6 +113,8 @@ def fingerprint() -> dict[str, str]:
         "dpbandits": __version__,
         "numpy": np.__version__,
         "numba": numba.__version__,
+        "scipy": scipy.__version__,
+        "randomgen": metadata.version("randomgen"),
         "python": platform.python_version(),
         "machine": platform.machine(),
         "blas": ", ".join(pools),
@@ -179,6 +183,7 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "closings": rounds.closings,
         "closed_then": rounds.closed_then,
         "now": rounds.now,
+        "leader": _listed_leader(rounds),
         "changes": learner.changes,
         "ticket_key": learner._key.hex(),
         "seeded": learner._seeded,
@@ -287,6 +292,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
         checks.integer(least=0, **{name: header[name]})
         setattr(rounds, name, header[name])
     rounds.now = checks.number("now", header["now"])
+    rounds.leader = _leader(problem, header.get("leader"))
     if not math.isfinite(rounds.now) or not (flight.began <= rounds.now).all():
         raise ValueError("its times do not agree")
     persons = _persons(rounds.people, answered.size, arrays)
@@ -297,6 +303,27 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
     if arrays:
         raise ValueError(f"{min(arrays)} belongs to no learner of this version")
     return learner
+
+
+def _listed_leader(rounds: Rounds) -> Any:
+    """The best action known, and when: finding it again may draw, where it has been found already."""
+    when, action = rounds.leader
+    if when is None:
+        return None
+    observed, away = when
+    return [observed, None if away is None else away.hex(), _listed(action)]
+
+
+def _leader(problem: Problem, listed: Any) -> tuple[Any, Any]:
+    if listed is None:
+        return None, None
+    observed, away, action = listed
+    checks.integer(least=0, observed=observed)
+    if isinstance(action, list):
+        action = np.array(action, np.int64)
+    if action is not None and not problem.is_action(action):
+        raise ValueError("the best action known is one that there is not")
+    return (observed, None if away is None else bytes.fromhex(away)), action
 
 
 def _drawn_exactly(policy: Policy, problem: Problem, noise: Any) -> bool:

@@ -104,7 +104,9 @@ def _refuse_in_our_words(app: FastAPI) -> None:
         if isinstance(error, RequestValidationError):
             return answer(Refusal("invalid"))
         if isinstance(error, HTTPException):
-            return answer(Refusal("wrong-method" if error.status_code == 405 else "no-such-route"))
+            if error.status_code == 405:
+                return answer(Refusal("wrong-method", allow=(error.headers or {}).get("Allow", "")))
+            return answer(Refusal("no-such-route"))
         return answer(Refusal("failed"))
 
     for kind in (Refusal, RequestValidationError, HTTPException, Exception):
@@ -175,6 +177,8 @@ def _add_acts(app: FastAPI, service: Service) -> None:
     async def successor(name: str, request: Request) -> Response:
         admin(request)
         one, asked = service.named(name), await _object(request)
+        if not one.has_ended:
+            one.refuse_unless_running()
         terms, desk = await service.prepare.of(
             (name, asked), lambda: follower(one.terms, **{"name": name} | asked)
         )

@@ -17,7 +17,12 @@ from dpbandits.wording import counted, number
 
 _SHOWN_ENTRIES = 12  # of a ledger, the newest
 _SHOWN_LEADERS = 8  # where a set leads
-_STATES = {"running": "Running", "stopped": "Stopped", "abandoned": "Abandoned"}
+_STATES = {
+    "running": "Running",
+    "suspended": "Suspended",
+    "stopped": "Stopped",
+    "abandoned": "Abandoned",
+}
 _NO_SHARES = {
     Trust.JOINT: (
         "How often each action was chosen is not shown: here a decision may tell the context of the "
@@ -94,15 +99,15 @@ def _summary(view: View) -> str:
 
 
 def _facts(view: View) -> list[tuple[str, str]]:
+    if view.guarantee.trust is Trust.LOCAL:  # who decides on her own device leaves no round open
+        return [("Messages", f"{view.decided:,}")]
+    facts = [("Decisions", f"{view.decided:,}"), ("Closed rounds", f"{view.closed:,}")]
+    if view.state == "running":
+        facts.append(("Open at once", f"up to {view.window:,}"))
+        if view.deadline is not None:
+            facts.append(("Open for", _duration(view.deadline)))
     k = view.guarantee.rounds_per_person
     people = "not told apart" if k is None else f"{counted(k, 'round')} each"
-    facts = [
-        ("Decisions", f"{view.decided:,}"),
-        ("Closed rounds", f"{view.closed:,}"),
-        ("Open at once", f"up to {view.window:,}"),
-    ]
-    if view.deadline is not None:
-        facts.append(("Open for", _duration(view.deadline)))
     return [*facts, ("People", people)]
 
 

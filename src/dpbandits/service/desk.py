@@ -36,7 +36,7 @@ from dpbandits.policies.released import Released
 from dpbandits.policies.saving import restore
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.service.refusals import Refusal
-from dpbandits.service.terms import Terms, check_label
+from dpbandits.service.terms import Terms, actions_of, check_label
 
 Event = Sequence[Any]
 log = logging.getLogger("dpbandits.service")
@@ -84,8 +84,9 @@ class Desk:
             patience=terms.patience,
             expected_people=terms.expected_people,
         )
-        slots = getattr(terms.problem, "slots", len(terms.labels)) if terms.shows_actions else 0
-        return cls(terms, learner, list(terms.labels), [0] * slots)
+        actions = getattr(terms.problem, "slots", actions_of(terms.problem)) or 0
+        shares = [0] * actions if terms.shows_actions else []
+        return cls(terms, learner, list(terms.labels), shares)
 
     @classmethod
     def restore(cls, terms: Terms, data: bytes) -> "Desk":
@@ -326,9 +327,14 @@ def _packed(offered: Any) -> Any:
 
 
 def _with_nan(given: Any) -> Any:
-    """JSON has no nan: null stands for a feature that is missing, and the round counts all the same."""
+    """JSON has no nan: null stands for a feature that is missing, and the round counts all the same.
+
+    So it does with a number that no array holds: whether a round takes place must not depend on data.
+    """
     if isinstance(given, list):
         return [_with_nan(one) for one in given]
+    if type(given) is int and abs(given) >= 2**63:
+        return float(given) if abs(given) < 2**1023 else math.inf
     return math.nan if given is None else given
 
 

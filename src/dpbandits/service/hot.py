@@ -76,7 +76,7 @@ class Hot:
         """As ASGI has it."""
         if scope["type"] != "http":
             return await self._others(scope, receive, send)
-        path = scope["path"] if scope["method"] == "POST" else ""
+        path: str = scope["path"]
         if path == "/v1/reward":
             return await self._answer("reward", self._reward, scope, receive, send)
         if path.startswith(_PREFIX) and path.endswith(_SUFFIX):
@@ -92,6 +92,8 @@ class Hot:
     ) -> None:
         began = time.perf_counter() if self._service.metrics.operator else 0.0
         try:
+            if scope["method"] != "POST":
+                raise Refusal("wrong-method", allow="POST")
             body: bytes = _write(await how(scope, receive, *path))
             status, headers = 200, [*_HEADERS, (b"content-length", b"%d" % len(body))]
         except Exception as error:
@@ -153,21 +155,15 @@ def _authorization(scope: Scope) -> bytes | None:
 async def read_body(receive: Receive) -> bytes:
     """All of it, if that is not too much."""
     message = await receive()
+    read = message.get("body", b"")
+    while message.get("more_body") and len(read) <= MOST_BODY:
+        message = await receive()
+        read = bytearray(read) if isinstance(read, bytes) else read  # which grows in place
+        read += message.get("body", b"")
     if message["type"] == "http.disconnect":
         raise Refusal("timeout")
-    if not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > MOST_BODY:
-            raise Refusal("too-large")
-        return body
-    read = bytearray(message.get("body", b""))
-    while message.get("more_body"):
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal("timeout")
-        read += message.get("body", b"")
-        if len(read) > MOST_BODY:
-            raise Refusal("too-large")
+    if len(read) > MOST_BODY:
+        raise Refusal("too-large")
     return bytes(read)
 
 

@@ -75,7 +75,7 @@ class _Public:
             values = {"decisions": decided, "closed_rounds": closed, "open_rounds": decided - closed}
             values["generation"] = one.generation
             if one.terms.problem.horizon is not None:
-                values["rounds_left"] = one.terms.problem.horizon - decided
+                values["rounds_left"] = max(one.terms.problem.horizon - decided, 0)
             for name, value in values.items():
                 found[name].add_metric([one.terms.name], value)
         yield from found.values()

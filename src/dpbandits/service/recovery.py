@@ -29,11 +29,23 @@ def recover(store: Store, keyring: Keyring, signer: Signer, clock: Clock) -> lis
     with store.writing() as db:
         store.belongs_to(db, keyring.name)
         rows = store.claim(db)
+    keyring.refuse_older([row.id for row in rows])
     found = [_recovered(store, keyring, signer, clock, row) for row in rows]
     for one in found:
-        if not one.is_running:  # ended, and perhaps cut short before its key was forgotten
+        if one.is_suspended:
+            tell_suspended(one)
+        if one.has_ended:  # perhaps cut short before its key was forgotten
             keyring.forget(one.id)
     return found
+
+
+def tell_suspended(one: Running) -> None:
+    """What to do, for whoever reads the log."""
+    log.error(
+        "%s decides no more: the database is older than what was answered from it. Restore a "
+        "newer copy, or stop the service and use `dpbandits experiment successor`",
+        one.terms.name,
+    )
 
 
 def _recovered(store: Store, keyring: Keyring, signer: Signer, clock: Clock, row: Row) -> Running:
@@ -52,6 +64,7 @@ def _recovered(store: Store, keyring: Keyring, signer: Signer, clock: Clock, row
         store.move_head(db, one.id, one.epoch, one.head, one.head)
         store.write_ledger(db, one.id, entry)
     one.ledger = one.ledger.after(entry)
+    clock.not_before(one.ledger.at)  # otherwise pages would wait for a time that was once too late
     log.info("%s goes on after %s decisions, %s events replayed", row.name, one.desk.decided, replayed)
     return one
 
@@ -79,6 +92,7 @@ def _replay(store: Store, keyring: Keyring, clock: Clock, db: Connection, one: R
         raise ServiceError(
             f"the log of {one.terms.name} ends at entry {entry:,}, but {one.head:,} were answered"
         )
+    one.count()
     clock.not_before(desk.now)
     return replayed
 

@@ -1,13 +1,14 @@
 """The service as a process: what `dpbandits serve` starts."""
 
 import asyncio
-import logging
 import socket
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,10 +21,8 @@ from dpbandits.service.ledger import Signer
 from dpbandits.service.protocol import guarded
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.service import Service
-from dpbandits.service.store import Store, is_sqlite, said
+from dpbandits.service.store import Store, first_line, is_sqlite
 from dpbandits.service.terms import InvalidTerms, Terms
-
-log = logging.getLogger("dpbandits.service")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +72,22 @@ def open_store(database: str) -> Store:
         store.migrate()
     except sa.exc.SQLAlchemyError as error:
         store.close()
-        raise ServiceError(f"the database cannot be used: {said(error)}") from error
+        # An address may hold a password.
+        named = database if store.is_sqlite else "that database"
+        raise ServiceError(f"cannot use {named}: {first_line(error)}") from None
     return store
 
 
 def open_keyring(store: Store, path: Path) -> Keyring:
     """The keyring of a database; made with the database, and never again."""
-    return Keyring(path, create=store.keyring_name() is None)
+    keyring = Keyring(path, create=store.keyring_name() is None)
+    # In this order: another process may be making the two at this moment.
+    if keyring.begun and store.keyring_name() is None:
+        raise ServiceError(
+            f"the keyring {path} belongs to another database, and this one is new: if that database is "
+            "lost, so is what it learned; start anew with another keyring"
+        )
+    return keyring
 
 
 def first_key(store: Store) -> str | None:
@@ -98,15 +106,26 @@ def serve(
 
     `show_keys` is called at the first start, with the administrator's key and the ledger's public one.
     """
-    listening = _listen(settings.host, settings.port)
-    store = open_store(settings.database)
-    keyring = open_keyring(store, settings.keyring)
-    if (admin := first_key(store)) is not None:
-        show_keys(admin, Signer(keyring.secret_for("ledger")).public_key)
+    with ExitStack() as held:
+        listening = held.enter_context(_listen(settings.host, settings.port))
+        store = open_store(settings.database)
+        held.callback(store.close)
+        keyring = open_keyring(store, settings.keyring)
+        if (admin := first_key(store)) is not None:
+            show_keys(admin, Signer(keyring.secret_for("ledger")).public_key)
+        _serve(settings, listening, store, keyring, say)
+
+
+def _serve(
+    settings: Settings,
+    listening: socket.socket,
+    store: Store,
+    keyring: Keyring,
+    say: Callable[[Service], None],
+) -> None:
     failed = list[str]()
 
     def fail(sentence: str) -> None:
-        log.error("%s", sentence)
         failed.append(sentence)
         server.should_exit = True
 
@@ -155,6 +174,11 @@ class _Announced(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service, say: Callable[[], None]) -> None:
         super().__init__(config)
         self._service, self._say = service, say
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; uvicorn would raise the signal again afterwards, as if it had not been heeded."""
+        super().handle_exit(sig, frame)
+        self._captured_signals.clear()
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)

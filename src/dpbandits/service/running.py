@@ -13,6 +13,7 @@ from dpbandits.problems import KernelContexts
 from dpbandits.service.desk import Desk
 from dpbandits.service.ledger import Signer, make_entry, page_body
 from dpbandits.service.local_desk import LocalDesk
+from dpbandits.service.refusals import Refusal
 from dpbandits.service.sealing import Seal
 from dpbandits.service.terms import Terms
 
@@ -68,7 +69,7 @@ class Facts:
 
 @dataclass
 class Running:
-    """One that takes decisions, or has ended: then without a desk."""
+    """One that takes decisions; or is suspended or has ended, and then need not have a desk."""
 
     id: int
     terms: Terms
@@ -78,7 +79,6 @@ class Running:
     ledger: LedgerEnd = field(default_factory=LedgerEnd)
     counts: tuple[int, int] = (0, 0)  # decided and closed, as of the last commit
     facts: "Facts | None" = None
-    is_suspended: bool = False  # a ticket has shown that the database was rolled back
     _desk: AnyDesk | None = None
     _seal: Seal | None = None
 
@@ -120,6 +120,23 @@ class Running:
     def is_running(self) -> bool:
         """Whether it decides."""
         return self.state == "running"
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether a ticket has shown that the database was rolled back."""
+        return self.state == "suspended"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it is left but what is public."""
+        return not (self.is_running or self.is_suspended)
+
+    def refuse_unless_running(self) -> None:
+        """Say why it does not decide."""
+        if self.is_suspended:
+            raise Refusal("ticket-from-the-future")
+        if not self.is_running:
+            raise Refusal("stopped")
 
     def entry(self, signer: Signer, kind: str, body: Mapping[str, Any], now: float) -> dict[str, Any]:
         """The next entry of its ledger, whose times never run back."""

@@ -13,10 +13,10 @@ beside its database, and not alone.
 import fcntl
 import hashlib
 import json
+import operator
 import os
 import secrets
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,8 @@ class Seal:
 class Keyring:
     """The file with the service's secret and the newest key of each experiment.
 
-    Other places to keep keys need the same methods: `secret_for`, `begin`, `seal`, `advance`, `forget`.
+    Other places to keep keys need the same methods: `secret_for`, `begun`, `begin`,
+    `refuse_older`, `seal`, `advance`, `forget`.
     """
 
     def __init__(self, path: str | Path, *, create: bool) -> None:
@@ -78,7 +79,9 @@ class Keyring:
                         f"there is no keyring at {self.path}, and what is in the database cannot be "
                         "opened without it; if it is lost, start anew with another database"
                     )
-                self._write({"secret": secrets.token_hex(32), "keys": {}})
+                self._write({"secret": secrets.token_hex(32), "keys": {}, "begun": 0})
+            # Of a process that was killed while it wrote: a copy of keys, which would open all to come.
+            self._draft.unlink(missing_ok=True)
             self._secret = bytes.fromhex(self._read()["secret"])
 
     def secret_for(self, purpose: str) -> bytes:
@@ -91,12 +94,37 @@ class Keyring:
         """What the database calls this keyring by, to tell it from others; tells nothing about keys."""
         return self.secret_for("name").hex()[:16]
 
+    @property
+    def begun(self) -> int:
+        """The highest number of an experiment that was begun with it; no number is used twice."""
+        with self._locked():
+            return int(self._read()["begun"])
+
     def begin(self, experiment: int) -> Seal:
         """The first key of a new experiment, on disk before anything is sealed with it."""
         first = Seal(experiment, 0, secrets.token_bytes(32))
-        with self._changing() as keys:
-            keys[str(experiment)] = [0, first.key.hex(), 0]
+        with self._changing() as held:
+            if experiment <= held["begun"]:
+                raise ServiceError(
+                    f"experiment {experiment} of the keyring {self.path} is in use: it belongs to "
+                    "another database"
+                )
+            held["keys"][str(experiment)] = [0, first.key.hex(), 0]
+            held["begun"] = experiment
         return first
+
+    def refuse_older(self, known: Collection[int]) -> None:
+        """Refuse a database that has only these experiments, where more were answered from."""
+        with self._locked():
+            keys = self._read()["keys"]
+        # One that nothing was answered from may be left over from a transaction that failed.
+        answered = (int(one) for one, (generation, _, head) in keys.items() if generation or head)
+        if unknown := sorted(set(answered) - set(known)):
+            raise ServiceError(
+                f"the database does not know experiment {unknown[0]}, from which decisions were "
+                f"answered: it is an older copy, or the keyring {self.path} is that of another one. "
+                "Restore a newer copy, or start anew with another database and another keyring"
+            )
 
     def seal(self, experiment: int, generation: int, head: int) -> Seal:
         """The key for a database at this generation and log entry, if it is not an older one."""
@@ -123,9 +151,12 @@ class Keyring:
 
     def advance(self, seals: Mapping[int, tuple[Seal, int]]) -> None:
         """Forget the keys before these, each with the log entry that was reached."""
-        with self._changing() as keys:
+        with self._changing() as held:
+            keys = held["keys"]
             for experiment, (seal, head) in seals.items():
-                known, _, answered = keys.get(str(experiment), [0, "", 0])
+                if str(experiment) not in keys:
+                    continue  # forgotten, perhaps by another process: it must not come back
+                known, _, answered = keys[str(experiment)]
                 if seal.generation >= known and head >= answered:
                     keys[str(experiment)] = [seal.generation, seal.key.hex(), head]
 
@@ -134,16 +165,16 @@ class Keyring:
         with self._locked():
             known = str(experiment) in self._read()["keys"]
         if known:
-            with self._changing() as keys:
-                keys.pop(str(experiment), None)
+            with self._changing() as held:
+                held["keys"].pop(str(experiment), None)
 
     @contextmanager
-    def _changing(self) -> Iterator[dict[str, list[Any]]]:
+    def _changing(self) -> Iterator[dict[str, Any]]:
         with self._locked():
             held = self._read()
             if bytes.fromhex(held["secret"]) != self._secret:
                 raise ServiceError(f"the keyring {self.path} was replaced by another one")
-            yield held["keys"]
+            yield held
             self._write(held)
 
     @contextmanager
@@ -159,10 +190,16 @@ class Keyring:
         finally:
             os.close(lock)
 
+    @property
+    def _draft(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.draft")
+
     def _read(self) -> dict[str, Any]:
         try:
             held = json.loads(self.path.read_bytes())
-            bytes.fromhex(held["secret"]), dict(held["keys"])
+            bytes.fromhex(held["secret"]), operator.index(held["begun"])
+            for generation, key, head in dict(held["keys"]).values():
+                operator.index(generation), bytes.fromhex(key), operator.index(head)
         except OSError as error:
             raise ServiceError(f"the keyring {self.path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError):
@@ -171,19 +208,19 @@ class Keyring:
 
     def _write(self, held: dict[str, Any]) -> None:
         """Replace it as a whole, and be sure of it: the old key must not come back."""
-        folder = self.path.parent
+        # Of one name, so that what is left of it by a kill is overwritten; only who has the lock writes.
+        draft, how = self._draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            handle, draft = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}.")
             try:
-                with os.fdopen(handle, "wb") as file:
+                with os.fdopen(os.open(draft, how, 0o600), "wb") as file:
                     file.write(json.dumps(held).encode())
                     file.flush()
-                    os.fsync(handle)
-                Path(draft).replace(self.path)
+                    os.fsync(file.fileno())
+                draft.replace(self.path)
             except BaseException:
-                Path(draft).unlink(missing_ok=True)
+                draft.unlink(missing_ok=True)
                 raise
-            inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            inside = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(inside)
             finally:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -96,8 +97,7 @@ class Service:
 
     def decide_command(self, one: Running, request: Any, person: Any, context: Any) -> Decide:
         """What a request asks for, checked."""
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         if not isinstance(one.public_desk, Desk):
             raise Refusal(
                 "invalid", detail="People of this experiment decide on their own: see broadcast."
@@ -127,7 +127,8 @@ class Service:
             )
         if not (isinstance(person, str) and 0 < len(person) <= MOST_PERSON):
             raise Refusal("invalid", detail=f"Send `person` as a text of 1 to {MOST_PERSON} characters.")
-        data = person.encode(errors="surrogatepass")
+        # One name has several spellings in Unicode, and whoever is written in two is one person.
+        data = unicodedata.normalize("NFC", person).encode(errors="surrogatepass")
         return hashlib.blake2b(data, key=self._person_key, digest_size=16).digest()
 
     def reward_command(self, key: ApiKey, ticket: Any, value: Any) -> Reward:
@@ -137,8 +138,9 @@ class Service:
         if found is None or one is None:
             raise Refusal("no-such-decision" if found is None or self.is_ready else self._not_ready())
         key.require("reward", one.terms.name)
-        if not one.is_running:
+        if one.has_ended:
             raise Refusal("closed")
+        one.refuse_unless_running()
         if value is not None:
             try:
                 value = one.terms.problem.reward(value)
@@ -151,8 +153,7 @@ class Service:
     def local(self, name: str) -> tuple[Running, LocalDesk]:
         """An experiment of the local model."""
         one = self.named(name)
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         if not isinstance(one.public_desk, LocalDesk):
             raise Refusal("invalid", detail="This experiment decides for people: see decide.")
         return one, one.public_desk

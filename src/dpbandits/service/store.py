@@ -73,7 +73,7 @@ request_keys = sa.Table(
     tables,
     sa.Column("experiment", sa.Integer, primary_key=True),
     sa.Column("key", sa.LargeBinary(16), primary_key=True),
-    sa.Column("at", sa.Integer, nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
     sa.Index("request_keys_at", "experiment", "at"),
 )
 ledger = sa.Table(
@@ -123,11 +123,6 @@ class Row(NamedTuple):
     head: int
 
 
-def said(error: BaseException) -> str:
-    """The first line of an error; never its parameters."""
-    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
-
-
 def is_sqlite(database: str) -> bool:
     """Whether this names a file, and not a PostgreSQL."""
     return not database.startswith(("postgresql://", "postgresql+psycopg://", "postgres://"))
@@ -152,7 +147,7 @@ class Store:
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             engine = sa.create_engine(
-                f"sqlite+pysqlite:///{path}",
+                sa.URL.create("sqlite+pysqlite", database=str(path)),  # whatever characters it has
                 connect_args={"timeout": 5.0, "check_same_thread": False},
                 poolclass=sa.pool.QueuePool,
                 **options,
@@ -198,6 +193,9 @@ class Store:
         self.drop()
         held = self._writing.connect()
         try:
+            # Stated as for SQLite: what was answered must not be lost because a cluster is in a hurry.
+            if held.execute(sa.text("show synchronous_commit")).scalar() in ("off", "local"):
+                held.execute(sa.text("set synchronous_commit = on"))
             won = held.execute(sa.text("select pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar()
             held.commit()
         except BaseException:
@@ -239,6 +237,7 @@ class Store:
         silent = (
             "select pg_terminate_backend(l.pid) from pg_locks l, service s "
             "where l.locktype = 'advisory' and l.pid <> pg_backend_pid() "
+            "and l.database = (select oid from pg_database where datname = current_database()) "
             "and (l.classid::bigint << 32 | l.objid::bigint) = :key "
             f"and {_NOW} - s.beat > :after"
         )
@@ -292,20 +291,28 @@ class Store:
         found = db.execute(sa.select(experiments).order_by(experiments.c.id))
         return [Row(*row) for row in found]
 
-    def add_experiment(self, db: Connection, name: str, terms: Mapping[str, Any]) -> int:
-        """A new one; its number, of which there are fewer than 2²⁴."""
-        values = {"name": name, "terms": json.dumps(terms), "state": "running", "epoch": 1, "head": 0}
-        added = db.execute(
-            experiments.insert().values(**values).returning(experiments.c.id)
-        ).scalar_one()
+    def add_experiment(
+        self, db: Connection, name: str, terms: Mapping[str, Any], *, after: int = 0
+    ) -> int:
+        """A new one; its number, of which there are fewer than 2²⁴ and which is above `after`."""
+        last = db.execute(sa.select(sa.func.max(experiments.c.id))).scalar() or 0
+        added = max(int(last), after) + 1
         if added >= 2**24:
             raise ServiceError("there is no room for more experiments in this database")
-        return int(added)
+        values = {"name": name, "terms": json.dumps(terms), "state": "running", "epoch": 1, "head": 0}
+        db.execute(experiments.insert().values(id=added, **values))
+        return added
 
     def move_head(self, db: Connection, experiment: int, epoch: int, before: int, after: int) -> None:
         """The fence."""
         values = {"of": experiment, "mine": epoch, "was": before, "is": after}
         if db.execute(_FENCE, values).rowcount != 1:
+            raise Fenced
+
+    def suspend(self, db: Connection, experiment: int, epoch: int) -> None:
+        """Decide no more, also after a restart; only a newer copy of the database may go on."""
+        mine = experiments.c.id == experiment, experiments.c.epoch == epoch
+        if db.execute(experiments.update().where(*mine).values(state="suspended")).rowcount != 1:
             raise Fenced
 
     def append(self, db: Connection, experiment: int, entry: int, sealed: bytes) -> None:
@@ -472,3 +479,8 @@ def _set_pragmas(connection: Any, _: object) -> None:
         found = connection.execute(f"pragma {name}").fetchone()[0]
         if str(found) != value:
             raise ServiceError(f"SQLite does not keep {name} = {value} here, but {found}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a database's error; never its parameters."""
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]

@@ -27,7 +27,7 @@ def abandon(store: Store, keyring: Keyring, name: str, reason: str) -> Running:
     one = next((one for one in directory(store) if one.terms.name == name), None)
     if one is None:
         raise InvalidInput(f"no experiment is called {name!r:.80}")
-    if not one.is_running:
+    if one.has_ended:
         raise InvalidInput(f"{name} has ended already")
     if not store.acquire():
         raise ServiceError("a service is running on this database: stop it first")

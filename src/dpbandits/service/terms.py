@@ -173,13 +173,14 @@ def _problem(record: Mapping[str, Any]) -> tuple[Problem, tuple[str, ...]]:
         if not labels:
             raise InvalidTerms("actions", 'expected actions, the labels of the arms: ["calm", "loud"]')
         declared["arms"] = len(labels)
+    wrong = "problem"
     try:
         problem = Problem.from_dict(declared)
-        for field in ("horizon", "rounds_per_person"):
-            if field in record:
-                problem = replace(problem, **{field: record[field]})
+        for wrong in ("horizon", "rounds_per_person"):
+            if wrong in record:
+                problem = replace(problem, **{wrong: record[wrong]})
     except DPBanditsError as error:
-        raise InvalidTerms("problem", str(error)) from error
+        raise InvalidTerms(wrong, str(error)) from error
     except RecursionError:
         raise InvalidTerms("problem", "the problem is nested too deeply") from None
     actions = actions_of(problem)
@@ -218,13 +219,16 @@ def _policy(record: Mapping[str, Any], problem: Problem) -> Policy:
     try:
         wanted = record.get("privacy")
         budget = notation.default_budget(type(problem)) if wanted is None else notation.budget(wanted)
+        field, trust = "trust", record.get("trust")
+        if trust is not None:
+            checks.one_of([one.value for one in Trust], trust=trust)
         field, text = "policy", record.get("policy", "recommend")
-        trust = record.get("trust")
         if text != "recommend":
             policy = notation.policy(text, budget)
         else:
             policy = recommend(problem, budget, trust=trust).policy
         policy.check(problem)
+        field = "trust"
         if trust is not None and policy.guarantee(problem).trust != trust:
             raise InvalidInput(f"{policy.name()} is not for {trust} trust on this problem")
     except DPBanditsError as error:

@@ -50,7 +50,7 @@ class View:
     noise: Annotated[str, "How noise is drawn, which follows from the recipes."]
     labels: Annotated[tuple[str, ...], "Declared by the operator, as are those added later."]
     guarantee: Annotated[Guarantee, "Follows from the recipes alone."]
-    state: Annotated[str, "Running, stopped or abandoned: an act of the operator."]
+    state: Annotated[str, "An act of the operator; or suspended, by a database that was rolled back."]
     decided: Annotated[int, "Counts decisions: who takes part when is not protected."]
     closed: Annotated[int, "Follows from decisions and the clock, never from what was answered."]
     window: Annotated[int, "How many rounds may be open: declared before the first round."]

@@ -32,11 +32,11 @@ from dpbandits.service.clock import Clock
 from dpbandits.service.desk import Desk, Event, Opened
 from dpbandits.service.ledger import Signer, opened_body
 from dpbandits.service.local_desk import LocalDesk
-from dpbandits.service.recovery import recover
+from dpbandits.service.recovery import recover, tell_suspended
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
-from dpbandits.service.store import Fenced, Snapshot, Store, said
+from dpbandits.service.store import Fenced, Snapshot, Store, first_line
 from dpbandits.service.terms import Terms
 
 log = logging.getLogger("dpbandits.service")
@@ -139,7 +139,9 @@ class Writer:
         self._folded_at: dict[int, float] = {}
         self._looked_at: dict[int, float] = {}  # the last moment at which a fold may have been due
         self._leads, self._checked_at = False, 0.0
-        self._to_forward: dict[int, tuple[Seal, int]] = {}  # what the keyring does not know yet
+        # How far answers went; what of it the keyring was told is in the forwarder's hands alone.
+        self._to_forward: dict[int, tuple[Seal, int]] = {}
+        self._told: dict[int, tuple[Seal, int]] = {}
         self._to_forget: set[int] = set()  # experiments that have ended, whose keys it has yet
         self._behind_since: float | None = None
         self._forwarding = threading.Lock()
@@ -202,7 +204,7 @@ class Writer:
                     self._lose("failed")
                     self._fail("the disk does not keep what it is given: not going on")
                     return
-                log.warning("the database cannot be used (%s); trying again", said(error))
+                log.warning("the database cannot be used (%s); trying again", first_line(error))
                 self._lose("recovering")
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
@@ -231,6 +233,8 @@ class Writer:
         for one in self.running.values():
             if one.is_running:
                 one.desk.warm_up()
+                # Whoever was here before may not have come to tell the keyring.
+                self._to_forward[one.id] = one.seal, one.head
         now = self.clock.now()
         self._folded_at = dict.fromkeys(self.by_id, now)
         self.state = "ready"
@@ -239,11 +243,15 @@ class Writer:
         while not self._stopping:
             self._arrived.wait(0.25)
             self._arrived.clear()
-            self._keep_time(self.clock.now())
-            while self._waiting:
-                now = self.clock.now()
-                self._keep_time(now)
-                self._do_batch(now)
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """What is due by the clock, and all that waits."""
+        self._keep_time(self.clock.now())
+        while self._waiting:
+            now = self.clock.now()
+            self._keep_time(now)
+            self._do_batch(now)
 
     def _close_down(self) -> None:
         self._lose_waiting()
@@ -253,7 +261,7 @@ class Writer:
                     if one.is_running:
                         self._fold(one, self.clock.now(), last=True)
             except (Fenced, sa.exc.SQLAlchemyError, OSError) as error:
-                log.warning("not stopped cleanly: the log will be replayed (%s)", said(error))
+                log.warning("not stopped cleanly: the log will be replayed (%s)", first_line(error))
         self.state = "stopped"
 
     def _lose(self, state: str) -> None:
@@ -303,8 +311,9 @@ class Writer:
             one.head = head
             one.count()
             self._to_forward[one.id] = one.seal, head
+        pending.committed()
         self.deliver(answers)
-        if pending.due is not None:
+        if pending.due is not None and pending.due.is_running:
             self._fold(pending.due, now)
 
     def _keep_time(self, now: float) -> None:
@@ -358,19 +367,14 @@ class Writer:
         try:
             match command:
                 case Open(terms, follows, desk):
-                    answer: Any = self._open(terms, follows, desk)
+                    answer: Any = self._open_asked(terms, follows, desk)
                 case Stop(name):
                     answer = self._stop(self._named(name))
                 case Change(name, act, label):
                     answer = self._change(self._named(name), act, label)
         except Refusal as refusal:
             answer = refusal
-        except (InvalidInput, PrivacyError):  # nothing was changed
-            answer = Refusal("cannot-change")
-        except ServiceError as error:  # nor here: a new key could not be put into the keyring
-            log.error("%s", error)
-            answer = Refusal("not-ready")
-        except BaseException:
+        except BaseException:  # what is in memory may be ahead of the disk
             self.deliver([(future, Refusal("not-ready"))])
             raise
         self.deliver([(future, answer)])
@@ -379,8 +383,7 @@ class Writer:
         one = self.running.get(name)
         if one is None:
             raise Refusal("no-such-experiment")
-        if not one.is_running:
-            raise Refusal("stopped")
+        one.refuse_unless_running()
         return one
 
     def _open(
@@ -406,7 +409,8 @@ class Writer:
             follows=follows,
         )
         with self.store.writing() as db:
-            added = self.store.add_experiment(db, terms.name, terms.to_dict())
+            # A number that no ticket has, not even one of a database that was lost.
+            added = self.store.add_experiment(db, terms.name, terms.to_dict(), after=self.keyring.begun)
             # On disk before anything is sealed with it; left over if the transaction fails.
             one = Running(added, terms, epoch=1)
             one.take(desk, self.keyring.begin(added))
@@ -418,6 +422,15 @@ class Writer:
         self._publish([*self.running.values(), one])
         log.info("%s begins: %s", terms.name, desk.guarantee)
         return terms.name
+
+    def _open_asked(self, *asked: Any) -> str:
+        try:
+            return self._open(*asked)
+        except (InvalidInput, PrivacyError):  # nothing was changed
+            raise Refusal("cannot-change") from None
+        except ServiceError as error:  # nor here: a new key could not be put into the keyring
+            log.error("%s", error)
+            raise Refusal("not-ready") from None
 
     def _budgets_of(self, population: str | None) -> dict[str, Any]:
         terms = (one.terms for one in self.running.values())
@@ -496,7 +509,8 @@ class Writer:
     def _forward(self) -> None:
         """Let the keyring forget the keys of what was folded."""
         with self._forwarding:
-            moved = dict(self._to_forward)
+            reached = dict(self._to_forward)  # the writer may add to it meanwhile
+            moved = {one: to for one, to in reached.items() if self._told.get(one) is not to}
             try:
                 if moved:
                     self.keyring.advance(moved)
@@ -512,9 +526,7 @@ class Writer:
             self._behind_since = None
             if self.state == "keyring":
                 self.state = "ready"
-            for experiment, told in moved.items():
-                if self._to_forward.get(experiment) == told:
-                    del self._to_forward[experiment]
+            self._told = reached
 
 
 class _Pending:
@@ -524,6 +536,7 @@ class _Pending:
         self._writer, self._db, self._now = writer, db, now
         self._events: dict[int, list[Event]] = {}
         self._keys: dict[int, list[bytes]] = {}
+        self._suspended: dict[int, Running] = {}
         self.due: Running | None = None  # what is to be folded before anything else is decided
         asked: dict[int, set[bytes]] = {}
         for one in commands:
@@ -541,9 +554,8 @@ class _Pending:
         try:
             if one is None:
                 raise Refusal("no-such-experiment")
-            if not one.is_running:
-                raise Refusal("stopped")
-            if one.is_suspended:
+            one.refuse_unless_running()
+            if one.id in self._suspended:
                 raise Refusal("ticket-from-the-future")
             match command:
                 case Decide():
@@ -553,22 +565,13 @@ class _Pending:
                 case Message(_, message):
                     return self._receive(one, message)
         except Refusal as refusal:
-            if refusal.code == "ticket-from-the-future" and one is not None:
-                self._suspend(one)
+            if refusal.code == "ticket-from-the-future" and one is not None and one.is_running:
+                # Nobody can make up a ticket, so more was answered than this database knows.
+                self._suspended[one.id] = one
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
         raise AssertionError(command)
-
-    def _suspend(self, one: Running) -> None:
-        """Decide no more: nobody can make up a ticket, so more was answered than this database knows."""
-        if not one.is_suspended:
-            one.is_suspended = True
-            log.error(
-                "%s decides no more: the database is older than what was answered from it. Restore a "
-                "newer copy, or stop the service and use `dpbandits experiment successor`",
-                one.terms.name,
-            )
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk
@@ -611,7 +614,15 @@ class _Pending:
             heads.append((one, head))
         for experiment, keys in self._keys.items():
             store.remember_keys(self._db, experiment, keys, int(self._now))
+        for one in self._suspended.values():
+            store.suspend(self._db, one.id, one.epoch)
         return heads
+
+    def committed(self) -> None:
+        """From now on they decide no more, in any process."""
+        for one in self._suspended.values():
+            one.state = "suspended"
+            tell_suspended(one)
 
 
 def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:

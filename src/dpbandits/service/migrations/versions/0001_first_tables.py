@@ -42,7 +42,7 @@ def upgrade() -> None:
         "request_keys",
         sa.Column("experiment", sa.Integer, primary_key=True),
         sa.Column("key", sa.LargeBinary(16), primary_key=True),
-        sa.Column("at", sa.Integer, nullable=False),
+        sa.Column("at", sa.BigInteger, nullable=False),
     )
     op.create_index("request_keys_at", "request_keys", ["experiment", "at"])
     op.create_table(

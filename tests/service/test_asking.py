@@ -1,0 +1,40 @@
+"""What a request asks for: who is meant, and with which context."""
+
+import asyncio
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpbandits.problems import LinearContexts
+from dpbandits.service.desk import read_context
+from dpbandits.service.run import open_keyring, open_store
+from dpbandits.service.running import Running, begin_desk
+from dpbandits.service.sealing import Seal
+from dpbandits.service.service import Service
+from dpbandits.service.terms import Terms
+
+
+def test_a_name_in_two_spellings_is_one_person(tmp_path: Path) -> None:
+    terms = Terms.read({"name": "a", "actions": ["x", "y"], "rounds_per_person": 1})
+    store = open_store(str(tmp_path / "service.db"))
+    one = Running(1, terms)
+    one.take(begin_desk(terms), Seal(1, 0, bytes(32)))
+
+    async def tokens() -> list[bytes]:
+        service = Service(store, open_keyring(store, tmp_path / "keyring"))
+        names = ("Andr\u00e9", "Andre\u0301", "Andre")
+        return [service.decide_command(one, "key", name, None).token for name in names]
+
+    composed, decomposed, other = asyncio.run(tokens())
+    store.close()
+    assert composed == decomposed != other
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**64), 10**400, None, 1e308], ids="ABCDE")
+def test_whether_a_round_takes_place_does_not_depend_on_a_feature(value: float | None) -> None:
+    problem = LinearContexts(dim=2, max_norm=1.0)
+    offered, _ = read_context(problem, [[value, 0.0], [0.0, 1.0]])
+    assert isinstance(offered, np.ndarray) and offered.shape == (2, 2)
+    assert math.isinf(offered[0, 0]) == (value == 10**400)
