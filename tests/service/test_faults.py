@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from callers import Load
 from judging import Verdict
-from killing import CHANGING, PEOPLE, TREE, Process, under_load
+from killing import CHANGING, LINEAR, PEOPLE, TREE, Process, under_load
 from needed import missing
 from postgres import Postgres, find_postgres
 from small_disk import small_disk
@@ -27,16 +27,6 @@ def check(verdict: Verdict, *, decisions: int = 50) -> None:
     print(verdict)
     assert verdict.counts.are_zero, verdict
     assert verdict.decisions > decisions
-
-
-async def answers_within(load: Load, seconds: float) -> float:
-    """How long the next answer to a decision took."""
-    began, before = time.monotonic(), len(load.journal.answered_at)
-    while len(load.journal.answered_at) == before:
-        assert time.monotonic() - began < seconds, "nobody is answered"
-        await asyncio.sleep(0.02)
-        load.fail_early()
-    return time.monotonic() - began
 
 
 def test_disk_full(tmp_path: Path) -> None:
@@ -55,7 +45,7 @@ def test_disk_full(tmp_path: Path) -> None:
                 for _ in range(3):
                     await asyncio.sleep(1.0)
                     await full_for_a_while(process, load)
-                    print(f"back after {await answers_within(load, 15):.2f} s")
+                    print(f"back after {await load.answered(1, 15):.2f} s")
 
             async def full_for_a_while(process: Process, load: Load) -> None:
                 while await process.state() == "ready":
@@ -92,7 +82,7 @@ def test_disk_full_under_postgresql(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert (await process.get("/health"))[0] == 200
             disk.free()
             await asyncio.to_thread(cluster.restart, "immediate")
-            print(f"answered again {await answers_within(load, 15):.2f} s after PostgreSQL")
+            print(f"answered again {await load.answered(1, 15):.2f} s after PostgreSQL")
 
         try:
             database = cluster.new_database()
@@ -109,10 +99,10 @@ def test_postgresql_restarts(tmp_path: Path, postgres: Postgres) -> None:
         for mode in ("immediate", "fast", "immediate", "fast"):
             await asyncio.sleep(1.0)
             await asyncio.to_thread(postgres.restart, mode)
-            print(f"{mode}: answered again {await answers_within(load, 15):.2f} s after PostgreSQL")
+            print(f"{mode}: answered again {await load.answered(1, 15):.2f} s after PostgreSQL")
 
-    database = postgres.new_database()
-    with Process(tmp_path, EXPERIMENTS, database=database, faults=["brisk"]) as process:
+    database, experiments = postgres.new_database(), (*EXPERIMENTS, LINEAR)
+    with Process(tmp_path, experiments, database=database, faults=["brisk"]) as process:
         check(asyncio.run(under_load([process], story)))
         assert process.starts == 1
 
@@ -149,12 +139,12 @@ def test_a_stopped_writer_is_replaced_and_fenced(tmp_path: Path, postgres: Postg
         await asyncio.sleep(1.0)
         one.send(signal.SIGSTOP)
         print(f"replaced after {await other.ready():.1f} s")
-        await answers_within(load, 5.0)
+        await load.answered(1, 5.0)
         one.send(signal.SIGCONT)
         while await one.state() != "standby":
             await asyncio.sleep(0.05)
         assert await other.state() == "ready"
-        await answers_within(load, 5.0)
+        await load.answered(1, 5.0)
 
     with one, other:
         check(asyncio.run(under_load([one, other], story)))
@@ -171,7 +161,7 @@ def test_a_standby_takes_over_after_a_kill(tmp_path: Path, postgres: Postgres) -
             writer.kill()
             took = await standby.ready(within=10.0)
             print(f"handed over after {took:.1f} s")
-            await answers_within(load, 5.0)
+            await load.answered(1, 5.0)
             writer.start()
             await writer.ready_or_standing_by()
             assert await writer.state() == "standby"
@@ -240,7 +230,7 @@ def test_a_broken_disk_ends_the_process(broken: Callable[[Process], None], tmp_p
         process.faults.remove("fsync")
         process.start()
         await process.ready()
-        await answers_within(load, 5.0)
+        await load.answered(1, 5.0)
 
     settings = {"BROKEN_DISK": str(tmp_path / "broken")}
     with Process(tmp_path, EXPERIMENTS, faults=["brisk", "fsync"], settings=settings) as process:
@@ -285,6 +275,7 @@ def test_clocks_that_jump(tmp_path: Path) -> None:
     faults, settings = ["brisk", "clock"], {"CLOCK": str(clock)}
     with Process(tmp_path, terms, faults=faults, settings=settings) as process:
         verdict = asyncio.run(under_load([process], story))
+        process.verify_ledgers()
     assert verdict.counts.are_zero, verdict
 
 

@@ -114,6 +114,15 @@ class Load:
             if task.done():
                 task.result()
 
+    async def answered(self, decisions: int, within: float = 30.0) -> float:
+        """Wait for so many more answers to decisions; how many seconds that took."""
+        began, wanted = time.monotonic(), len(self.journal.answered_at) + decisions
+        while len(self.journal.answered_at) < wanted:
+            assert time.monotonic() - began < within, "nobody is answered"
+            await asyncio.sleep(0.02)
+            self.fail_early()
+        return time.monotonic() - began
+
     def give_up(self) -> None:
         for task in self._tasks:
             task.cancel()

@@ -17,6 +17,9 @@ from callers import Caller, Load, NoAnswer
 from judging import Verdict, judge
 from live_service import free_port, toml_file
 
+from dpbandits.service.store import Store
+from dpbandits.service.verification import verify
+
 _HERE = Path(__file__).parent
 _PATIENCE = 60.0  # seconds for a start: the first on a machine compiles
 
@@ -213,6 +216,17 @@ class Process:
             raise Died(told.stderr)
         return dict(json.loads(told.stdout))
 
+    def verify_ledgers(self) -> int:
+        """As anybody may; how many entries there are."""
+        store, entries = Store(self.database), 0
+        try:
+            with store.reading() as db:
+                for row in store.experiments(db):
+                    entries += verify(store.ledger_entries(db, row.id, limit=10**6)).entries
+        finally:
+            store.close()
+        return entries
+
     def close(self) -> None:
         """End it, whatever it does."""
         if self.is_alive:
@@ -235,7 +249,7 @@ async def killed_again_and_again(
     kills: int,
     *,
     seed: int,
-    every: tuple[float, float] = (0.3, 1.5),
+    every: tuple[float, float] = (0.1, 1.3),
     midway: Sequence[Callable[[Load], Awaitable[None]]] = (),
 ) -> Verdict:
     """A load under which the service is killed at random moments, some of them while it recovers."""
@@ -255,7 +269,7 @@ async def killed_again_and_again(
             if chance.random() < 0.15:
                 continue  # and again, before it is ready
             await process.ready()
-            load.fail_early()
+            await load.answered(5)  # so that a kill on a busy machine meets something under way
         await process.ready()
         await asyncio.gather(*acting)
         await load.finish()
