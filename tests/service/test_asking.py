@@ -11,6 +11,8 @@ from writers import ARMS, Hand, code_of, leading, woken_by
 
 from dpbandits.problems import LinearContexts
 from dpbandits.service.desk import read_context
+from dpbandits.service.hot import _decide_request
+from dpbandits.service.refusals import Refusal
 from dpbandits.service.run import open_keyring, open_store
 from dpbandits.service.running import Running, begin_desk
 from dpbandits.service.sealing import Seal
@@ -41,6 +43,19 @@ def test_whether_a_round_takes_place_does_not_depend_on_a_feature(value: float |
     offered, _ = read_context(problem, [[value, 0.0], [0.0, 1.0]])
     assert isinstance(offered, np.ndarray) and offered.shape == (2, 2)
     assert math.isinf(offered[0, 0]) == (value == 10**400)
+
+
+@pytest.mark.parametrize("text", [b"NaN", b"-Infinity", b"1e400", b"0.5"])
+def test_nor_on_how_it_is_written(text: bytes) -> None:
+    asked = _decide_request(b'{"request": "r", "context": [[' + text + b", 0.0]]}")
+    assert asked.context[0][1] == 0.0
+    for broken in (
+        b'{"request": "r", "context": [[NaN}',
+        b'{"request": NaN}',
+        b'{"context": NaN, "x": 1}',
+    ):
+        with pytest.raises(Refusal):
+            _decide_request(broken)
 
 
 def test_what_was_decided_for_one_person_is_not_told_to_another(tmp_path: Path) -> None:
