@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -196,17 +197,19 @@ def test_a_place_that_cannot_be_written_to_is_named(
     assert {one.name for one in tmp_path.iterdir()} == {"keyring", "keyring.lock"}
 
 
-def _begin_some(path: Path, first: int) -> None:
-    keyring = Keyring(path, create=False)
-    for number in range(first, first + 20):
-        keyring.begin(number)
+def _begin_some(path: Path) -> None:
+    keyring, done = Keyring(path, create=False), 0
+    while done < 20:
+        with suppress(ServiceError):  # the other one was quicker
+            keyring.begin(keyring.begun + 1)
+            done += 1
 
 
 @pytest.mark.slow
 def test_two_processes_do_not_lose_each_others_keys(path: Path) -> None:
     Keyring(path, create=True)
     context = multiprocessing.get_context("spawn")
-    both = [context.Process(target=_begin_some, args=(path, first)) for first in (0, 100)]
+    both = [context.Process(target=_begin_some, args=(path,)) for _ in range(2)]
     for one in both:
         one.start()
     for one in both:
