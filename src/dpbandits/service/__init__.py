@@ -8,8 +8,12 @@
 | `tickets.py`, `clock.py` | names of rounds that nobody can make up; a time that never runs back |
 | `store.py`, `migrations/` | the tables, in SQLite or PostgreSQL |
 | `running.py`, `writer.py`, `recovery.py` | one thread that applies, commits, then answers |
-| `ledger.py`, `views.py`, `pages.py` | what is public of it |
-| `hot.py`, `app.py`, `protocol.py`, `access.py`, `refusals.py`, `metrics.py` | HTTP |
+| `preparing.py`, `succession.py` | how an experiment begins, and what comes after one that cannot go on |
+| `views.py`, `populations.py` | what is public of it |
+| `entries.py`, `ledger.py`, `verification.py` | the ledger: its form, how it is written, how it is checked |
+| `pages.py`, `cards.py`, `rows.py`, `pictures.py`, `templates/` | the page |
+| `service.py`, `hot.py`, `app.py` | what is asked for over HTTP |
+| `access.py`, `protocol.py`, `refusals.py`, `metrics.py` | keys, limits, problems, counts |
 | `run.py` | all of it together, as `dpbandits serve` starts it |
 
 docs/service.md is for those who run it, docs/architecture.md says why it is built this way.
