@@ -1,11 +1,13 @@
-"""What a request asks for: who is meant, and with which context."""
+"""What a request asks for: who is meant, with which context; and what people are told in return."""
 
 import asyncio
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from writers import ARMS, Hand, code_of, leading, woken_by
 
 from dpbandits.problems import LinearContexts
 from dpbandits.service.desk import read_context
@@ -14,6 +16,7 @@ from dpbandits.service.running import Running, begin_desk
 from dpbandits.service.sealing import Seal
 from dpbandits.service.service import Service
 from dpbandits.service.terms import Terms
+from dpbandits.service.writer import Decide
 
 
 def test_a_name_in_two_spellings_is_one_person(tmp_path: Path) -> None:
@@ -38,3 +41,17 @@ def test_whether_a_round_takes_place_does_not_depend_on_a_feature(value: float |
     offered, _ = read_context(problem, [[value, 0.0], [0.0, 1.0]])
     assert isinstance(offered, np.ndarray) and offered.shape == (2, 2)
     assert math.isinf(offered[0, 0]) == (value == 10**400)
+
+
+def test_what_was_decided_for_one_person_is_not_told_to_another(tmp_path: Path) -> None:
+    with leading(tmp_path, Hand(), {**ARMS, "rounds_per_person": 1}) as writer:
+
+        def asked(token: bytes) -> Any:
+            return woken_by(writer, Decide(1, bytes(16), token * 16, None, None))
+
+        first = asked(b"a")
+        assert asked(b"a") == (first.opened, True)
+        assert code_of(asked(b"b")) == "invalid"
+    with leading(tmp_path, Hand()) as writer:
+        assert asked(b"a") == (first.opened, True)
+        assert code_of(asked(b"b")) == "invalid"

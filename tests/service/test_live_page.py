@@ -1,7 +1,8 @@
 """The page of a service at work, in a real browser: wide and narrow, light and dark."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,24 +65,31 @@ WORTH = {"calm": 0.3, HTML: 0.7, "weekly": 0.6, "daily": 0.4, "left": 0.2, "midd
 
 def use(service: LiveService, rounds: int) -> None:
     """Some hundred people, who like some things better than others."""
+    asked: dict[str, Callable[[int], dict[str, Any]]] = {
+        "headline": lambda _: {},
+        "newsletter": lambda place: {"person": f"reader {place}"},
+        "pairs": lambda place: {"context": place % 2},
+        "basket": lambda _: {},
+    }
     chance = random.Random(1)
-    with service.client() as client:
+
+    def decide(name: str) -> None:
         for place in range(rounds):
-            for name, asked in (
-                ("headline", {}),
-                ("newsletter", {"person": f"reader {place}"}),
-                ("pairs", {"context": place % 2}),
-                ("basket", {}),
-            ):
-                made = client.decide(name, **asked)
-                liked = [WORTH.get(one, 0.2) for one in made.action] if name == "basket" else None
-                client.reward(made, liked or float(chance.random() < WORTH.get(made.action, 0.3)))
-            if place % 4 == 0:
-                policy = dpb.Policy.from_dict(client.experiment("survey")["policy"])
-                assert isinstance(policy, dpb.local.LocalPolicy)
-                person = policy.person(dpb.Arms(2), client.broadcast("survey"))
-                person.select()
-                client.send("survey", person.report(float(chance.random() < 0.5)))
+            made = client.decide(name, **asked[name](place))
+            liked = [WORTH.get(one, 0.2) for one in made.action] if name == "basket" else None
+            client.reward(made, liked or float(chance.random() < WORTH.get(made.action, 0.3)))
+
+    def answer() -> None:
+        policy = dpb.Policy.from_dict(client.experiment("survey")["policy"])
+        assert isinstance(policy, dpb.local.LocalPolicy)
+        for _ in range(rounds // 4):
+            person = policy.person(dpb.Arms(2), client.broadcast("survey"))
+            person.select()
+            client.send("survey", person.report(float(chance.random() < 0.5)))
+
+    with service.client() as client, ThreadPoolExecutor() as pool:
+        for one in [*(pool.submit(decide, name) for name in asked), pool.submit(answer)]:
+            one.result()
 
 
 @pytest.fixture(scope="module")

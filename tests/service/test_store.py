@@ -73,10 +73,15 @@ def test_the_fence_lets_one_writer_through(store: Store) -> None:
 
 def test_what_a_fenced_writer_wrote_is_undone(store: Store) -> None:
     one = added(store)
-    with pytest.raises(Fenced), store.writing() as db:  # noqa: PT012
-        store.append(db, one, 1, b"sealed")
-        store.remember_keys(db, one, [b"k" * 16], 5)
-        store.move_head(db, one, epoch=7, before=0, after=1)
+
+    def write() -> None:
+        with store.writing() as db:
+            store.append(db, one, 1, b"sealed")
+            store.remember_keys(db, one, [b"k" * 16], 5)
+            store.move_head(db, one, epoch=7, before=0, after=1)
+
+    with pytest.raises(Fenced):
+        write()
     with store.writing() as db:
         assert list(store.log_after(db, one, 0)) == []
         assert store.known_keys(db, one, [b"k" * 16]) == set()

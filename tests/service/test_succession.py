@@ -11,6 +11,7 @@ from dpbandits.errors import InvalidInput, ServiceError
 from dpbandits.service.ledger import verify
 from dpbandits.service.recovery import directory
 from dpbandits.service.run import open_keyring, open_store
+from dpbandits.service.service import together
 from dpbandits.service.succession import abandon, follower, succeed
 from dpbandits.service.terms import Terms
 from dpbandits.service.writer import Change, Open, Reward, Stop
@@ -132,3 +133,28 @@ def test_a_ticket_from_the_future_ends_decisions_until_somebody_looks(tmp_path: 
     succeed(store, open_keyring(store, tmp_path / "keyring"), "headline", "again", "rolled back")
     with writing(tmp_path) as writer:
         assert decide(writer, "again").opened.number == 0
+
+
+def test_a_successor_is_seen_on_the_card_of_the_one_before(tmp_path: Path) -> None:
+    with writing(tmp_path, ARMS, {**ARMS, "name": "other"}) as writer:
+        before = writer.running["headline"]
+        assert together(before, list(writer.running.values())) == ""
+        ask(writer, Open(follower(before.terms, "headline-2"), "headline"))
+        found = writer.running
+        said = together(found["headline"], list(found.values()))
+        assert "both experiments on headline" in said and "2-DP in all" in said
+        assert together(found["other"], list(found.values())) == ""
+
+
+def test_nothing_is_erased_where_no_successor_could_begin(tmp_path: Path) -> None:
+    with writing(tmp_path, ARMS):
+        pass
+    shutil.copy(tmp_path / "service.db", tmp_path / "copy.db")
+    with writing(tmp_path, {**ARMS, "name": "later"}) as writer:
+        decide(writer, "later")
+    shutil.copy(tmp_path / "copy.db", tmp_path / "service.db")
+    store = open_store(str(tmp_path / "service.db"))
+    with pytest.raises(ServiceError, match="does not know experiment 2"):
+        succeed(store, open_keyring(store, tmp_path / "keyring"), "headline", "again", "")
+    assert next(iter(directory(store))).is_running
+    store.close()

@@ -221,7 +221,7 @@ def audit_desk(
     *,
     kind: type[Desk] = Desk,
     visits: int = 36,
-    people: int = 3,
+    people: int = 2,
     steers: Sequence[Steer] = (Steer(), Steer(favour=True)),
     crash: bool = True,
     seed: int = 0,

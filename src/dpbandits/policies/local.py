@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
+from dpbandits import checks
 from dpbandits.engine import Streams, check_policy_verbs, forks, leaves, pause_if_due
 from dpbandits.engine.streams import Seed, learner_seed
 from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
@@ -98,7 +99,13 @@ class Server:
             return messages.pack("broadcast", self.policy, self.problem, self._rounds, public=state)
 
     def snapshot(self) -> bytes:
-        """All of it, with what tells messages that were received: for a service. Nothing is secret."""
+        """All of it, with what tells messages that were received: for a service. Nothing is secret.
+
+        With its generators too: a pause may draw what people are told to play, and messages are read by
+        what they were told.
+        """
+        from dpbandits.policies.saving import listed_streams
+
         with self._lock:
             self._refuse_if_unfit()
             return messages.pack(
@@ -109,6 +116,7 @@ class Server:
                 public=messages.listed_state(self._public),
                 oldest=self._oldest,
                 tickets=list(self._order),
+                streams=listed_streams(self._streams),
             )
 
     def released(self) -> Released | None:
@@ -152,12 +160,16 @@ class Server:
         self._rounds = self._oldest = record["rounds"]
 
     def _restore(self, snapshot: bytes) -> None:
-        fields = "public", "oldest", "tickets"
+        from dpbandits.policies.saving import restored_streams
+
+        fields = "public", "oldest", "tickets", "streams"
         record = messages.unpack("snapshot", self.policy, self.problem, snapshot, *fields)
         messages.fill(self._public, record["public"])
+        checks.integer(least=0, oldest=record["oldest"])
         self._rounds, self._oldest = record["rounds"], record["oldest"]
-        self._order.extend(map(_checked_ticket, record["tickets"]))
+        self._order.extend(map(_checked_ticket, checks.sequence("tickets", record["tickets"])))
         self._tickets.update(self._order)
+        self._streams = restored_streams(record["streams"])
 
     def _refuse_if_unfit(self) -> None:
         if self._busy:

@@ -188,7 +188,7 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "ticket_key": learner._key.hex(),
         "seeded": learner._seeded,
         "noise": learner.noise,
-        "streams": [_listed(one.bit_generator.state) for one in learner._streams] if streams else None,
+        "streams": listed_streams(learner._streams) if streams else None,
     }
     parts = {
         "public": rounds.public,
@@ -331,6 +331,19 @@ def _drawn_exactly(policy: Policy, problem: Problem, noise: Any) -> bool:
     if noise == "exact" and (refused := policy.refuses_exact_noise(problem)):
         raise ValueError(f"its noise cannot be exact: {refused}")
     return bool(noise == "exact")
+
+
+def listed_streams(streams: Streams) -> list[Any]:
+    """The states of generators as JSON has them."""
+    return [_listed(one.bit_generator.state) for one in streams]
+
+
+def restored_streams(states: Any) -> Streams:
+    """The same back: those of a seed, or of the operating system."""
+    try:
+        return _streams(states, states[0]["bit_generator"] == "PCG64")
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise SaveFileError("the generators of a snapshot are not those of this version") from error
 
 
 def _listed(state: Any) -> Any:

@@ -96,7 +96,7 @@ class Keyring:
 
     @property
     def begun(self) -> int:
-        """The highest number of an experiment that was begun with it; no number is used twice."""
+        """The highest number of an experiment that was begun with it: later ones have higher ones."""
         with self._locked():
             return int(self._read()["begun"])
 
@@ -104,13 +104,13 @@ class Keyring:
         """The first key of a new experiment, on disk before anything is sealed with it."""
         first = Seal(experiment, 0, secrets.token_bytes(32))
         with self._changing() as held:
-            if experiment <= held["begun"]:
+            if str(experiment) in held["keys"]:
                 raise ServiceError(
                     f"experiment {experiment} of the keyring {self.path} is in use: it belongs to "
                     "another database"
                 )
             held["keys"][str(experiment)] = [0, first.key.hex(), 0]
-            held["begun"] = experiment
+            held["begun"] = max(held["begun"], experiment)
         return first
 
     def refuse_older(self, known: Collection[int]) -> None:

@@ -205,11 +205,11 @@ class Service:
 
 def together(one: Running, others: Sequence[Running]) -> str:
     """What all experiments on its population cost a person, in a sentence."""
-    population = one.terms.population
-    if population is None:
-        return ""
+    population = one.terms.population or one.terms.name
     terms = (other.terms for other in others)
     budgets = {one.name: one.guarantee.budget for one in terms if one.is_on(population)}
+    if one.terms.population is None and len(budgets) == 1:  # nothing has succeeded it
+        return ""
     return str(population_record(population, budgets)["sentence"])
 
 

@@ -43,7 +43,9 @@ def abandon(store: Store, keyring: Keyring, name: str, reason: str) -> Running:
 
 def succeed(store: Store, keyring: Keyring, name: str, successor: str, reason: str) -> None:
     """End an experiment as it is, and begin another with the same terms."""
-    before = next((one.terms for one in directory(store) if one.terms.name == name), None)
+    found = directory(store)
+    keyring.refuse_older([one.id for one in found])  # before anything is erased
+    before = next((one.terms for one in found if one.terms.name == name), None)
     terms = None if before is None else follower(before, successor)
     abandon(store, keyring, name, reason)
     assert terms is not None

@@ -577,6 +577,11 @@ class _Pending:
         desk = one.desk
         assert isinstance(desk, Desk)
         known = desk.known(command.key)
+        if known is not None and not desk.is_for(known, command.token):
+            # What was decided for somebody may tell of her: nobody else is answered it.
+            raise Refusal(
+                "invalid", detail="This `request` was used for another person: send a new one."
+            )
         if known is not None:
             return Decided(known, True)
         spent = self._spent[one.id]
