@@ -227,7 +227,7 @@ def test_a_file_that_is_no_database(process: Process) -> None:
     for file in process.folder.glob("service.db*"):
         file.unlink()
     Path(process.database).write_bytes(b"nothing of the kind" * 1000)
-    assert process.refused() == "error: the database cannot be used: file is not a database"
+    assert process.refused() == f"error: cannot use {process.database}: file is not a database"
 
 
 def test_a_damaged_row_of_the_log(process: Process) -> None:
