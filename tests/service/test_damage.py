@@ -18,11 +18,19 @@ pytestmark = pytest.mark.slow
 OTHER = {**TREE, "name": "other"}
 
 
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a service that decided a little and was killed."""
+    folder = tmp_path_factory.mktemp("killed")
+    with Process(folder, faults=["forwarding"]) as one:
+        play(one, "first")
+    return folder
+
+
 @pytest.fixture(name="process")
-def started(tmp_path: Path) -> Iterator[Process]:
+def after_a_kill(tmp_path: Path, killed: Path) -> Iterator[Process]:
     """Its keyring follows what was answered within half a second; folds are as usual."""
-    folder = tmp_path / "service"
-    folder.mkdir()
+    folder = shutil.copytree(killed, tmp_path / "service")
     with Process(folder, faults=["forwarding"]) as one:
         yield one
 
@@ -83,7 +91,6 @@ def change(process: Process, statement: str, *values: Any) -> None:
 
 
 def test_a_database_from_before_a_fold_is_refused(process: Process, tmp_path: Path) -> None:
-    play(process, "first")
     old = copy(process, tmp_path / "old")
     play(process, "later", clean=True)
     put_back(process, old)
@@ -92,7 +99,6 @@ def test_a_database_from_before_a_fold_is_refused(process: Process, tmp_path: Pa
 
 def test_a_database_from_before_the_last_answers_is_refused(process: Process, tmp_path: Path) -> None:
     """No fold lies between: the keyring knows the last entry of the log too."""
-    play(process, "first")
     old = copy(process, tmp_path / "old")
     play(process, "later")
     newest = copy(process, tmp_path / "newest")
@@ -110,7 +116,7 @@ def _generation(process: Process) -> int:
 
 def test_a_ticket_from_the_future(process: Process, tmp_path: Path) -> None:
     """Database and keyring are both restored: only callers can know, and are told."""
-    play(process, "first", clean=True)
+    play(process, "second", clean=True)
     old = copy(process, tmp_path / "old", keyring=True)
     later = play(process, "later", clean=True)
     put_back(process, old)
@@ -124,7 +130,6 @@ def test_a_ticket_from_the_future(process: Process, tmp_path: Path) -> None:
 
 
 def test_a_lost_keyring(process: Process) -> None:
-    play(process, "first")
     process.keyring.unlink()
     assert "there is no keyring at" in process.refused()
     assert not process.keyring.exists()
@@ -135,31 +140,28 @@ def test_the_keyring_of_another_database(process: Process, tmp_path: Path) -> No
     folder.mkdir()
     with Process(folder) as other:
         play(other, "theirs")
-        play(process, "ours")
         shutil.copy2(other.keyring, process.keyring)
     assert "the keyring belongs to another database" in process.refused()
 
 
 def test_a_damaged_keyring(process: Process) -> None:
-    play(process, "first")
     process.keyring.write_bytes(process.keyring.read_bytes()[:40])
     assert "is not a keyring, or it is damaged" in process.refused()
 
 
 def test_an_older_keyring_opens_what_followed(process: Process, tmp_path: Path) -> None:
     """Later keys follow from earlier ones; it is never to be kept, but loses nothing."""
-    play(process, "first", clean=True)
+    play(process, "second", clean=True)
     old = tmp_path / "old.keyring"
     shutil.copy2(process.keyring, old)
     tickets = play(process, "later", clean=True)
     assert len(tickets) == len(play(process, "still later"))
     shutil.copy2(old, process.keyring)
     play(process, "and on")
-    assert process.inspect()["tree"]["decided"] == 20
+    assert process.inspect()["tree"]["decided"] == 25
 
 
 def test_a_keyring_from_before_an_experiment_began(process: Process, tmp_path: Path) -> None:
-    play(process, "first")
     old = tmp_path / "old.keyring"
     shutil.copy2(process.keyring, old)
     process.experiments = [TREE, OTHER]
@@ -222,12 +224,13 @@ def test_experiments_begin_and_end_without_a_keyring_to_write_to(tmp_path: Path)
 
 
 def test_a_file_that_is_no_database(process: Process) -> None:
+    for file in process.folder.glob("service.db*"):
+        file.unlink()
     Path(process.database).write_bytes(b"nothing of the kind" * 1000)
-    assert process.refused() == "error: the database cannot be used: file is not a database"
+    assert process.refused() == f"error: cannot use {process.database}: file is not a database"
 
 
 def test_a_damaged_row_of_the_log(process: Process) -> None:
-    play(process, "first")
     with sqlite3.connect(process.database) as db:
         sealed = bytearray(db.execute("select sealed from log where entry = 3").fetchone()[0])
     db.close()
@@ -237,7 +240,6 @@ def test_a_damaged_row_of_the_log(process: Process) -> None:
 
 
 def test_two_rows_of_the_log_exchanged(process: Process) -> None:
-    play(process, "first")
     change(process, "update log set entry = 1000 where entry = 3")
     change(process, "update log set entry = 3 where entry = 4")
     change(process, "update log set entry = 4 where entry = 1000")
@@ -252,20 +254,17 @@ def test_two_rows_of_the_log_exchanged(process: Process) -> None:
     ],
 )
 def test_a_missing_row_of_the_log(process: Process, which: str, sentence: str) -> None:
-    play(process, "first")
     change(process, f"delete from log where {which}")
     assert sentence in process.refused()
 
 
 def test_a_missing_snapshot(process: Process) -> None:
-    play(process, "first")
     change(process, "delete from snapshots")
     assert "the snapshot of tree is missing" in process.refused()
 
 
 def test_another_machine_must_not_replay(process: Process) -> None:
     """Bits may differ where numpy does: first a clean stop where the log was written."""
-    play(process, "first")
     with sqlite3.connect(process.database) as db:
         here = str(db.execute("select fingerprint from snapshots").fetchone()[0])
     db.close()
