@@ -10,6 +10,7 @@ import pytest
 from writers import ARMS, Hand, code_of, leading, woken_by
 
 from dpbandits.problems import LinearContexts
+from dpbandits.service.commands import Decide
 from dpbandits.service.desk import read_context
 from dpbandits.service.hot import _decide_request
 from dpbandits.service.refusals import Refusal
@@ -18,7 +19,6 @@ from dpbandits.service.running import Running, begin_desk
 from dpbandits.service.sealing import Seal
 from dpbandits.service.service import Service
 from dpbandits.service.terms import Terms
-from dpbandits.service.writer import Decide
 
 
 def test_a_name_in_two_spellings_is_one_person(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from postgres import Postgres
 
 import dpbandits as dpb
 from dpbandits.errors import ServiceError
-from dpbandits.service import writer
+from dpbandits.service import commands, forwarding, writer
 from dpbandits.service.run import open_keyring, open_store
 from dpbandits.service.sealing import Keyring, Seal
 from dpbandits.service.service import Service
@@ -147,7 +147,7 @@ async def until(holds: Any) -> None:
 
 async def served(place: Place, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], Sealed, set[str]]:
     """A decision and its reward: what is on disk while the round is open, and after the fold."""
-    monkeypatch.setattr(writer, "_FORWARD_EVERY", 0.05)
+    monkeypatch.setattr(forwarding, "_EVERY", 0.05)
     store = open_store(place.database)
     service = Service(store, open_keyring(store, place.keyring), declared=[Terms.read(TERMS)])
     service.start()
@@ -157,7 +157,7 @@ async def served(place: Place, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str
         feature, reward, person, request, _ = place.brought
         features = [[feature, 0.25], [0.25, feature]]
         decided = await service.ask(service.decide_command(one, request, person, features))
-        assert await service.ask(writer.Reward(one.id, decided.opened.number, reward))
+        assert await service.ask(commands.Reward(one.id, decided.opened.number, reward))
         while_open, sealed = place.canaries(), rows(service)
         monkeypatch.setattr(writer, "_FOLD_EVERY", 0.1)
         await until(lambda: service.named("canary").counts == (1, 1))

@@ -12,9 +12,9 @@ import pytest
 from writers import ARMS, Hand, ask, decide, leading, woken_by, writing
 
 from dpbandits.errors import ServiceError
+from dpbandits.service.commands import Decide, Stop
 from dpbandits.service.run import open_keyring, open_store
 from dpbandits.service.sealing import Keyring, Seal
-from dpbandits.service.writer import Decide, Stop
 
 _KILLED_WHILE_WRITING = """
 import os, signal, sys
@@ -97,7 +97,7 @@ def test_a_keyring_that_was_behind_at_a_crash_is_told_at_the_next_start(tmp_path
         reached = writer.running["headline"].generation, writer.running["headline"].head
     assert reached == (1, 1000)  # and is killed before the keyring knows
     with leading(tmp_path, Hand()) as writer:
-        writer._forward()
+        writer.forwarder.tell()
     keyring = Keyring(tmp_path / "keyring", create=False)
     keyring.seal(1, 1, 1000)
     for older in ((0, 1000), (1, 999)):
@@ -120,11 +120,11 @@ class Racing(dict[int, tuple[Seal, int]]):
 def test_what_is_reached_while_the_keyring_is_written_is_not_forgotten(tmp_path: Path) -> None:
     with leading(tmp_path, Hand(), ARMS) as writer:
         seal, reached = writer.running["headline"].seal, Racing()
-        writer._to_forward, reached.newer = reached, (seal.next(), 2)
+        writer.forwarder._reached, reached.newer = reached, (seal.next(), 2)
         reached[1] = seal, 1
-        writer._forward()
+        writer.forwarder.tell()
         if reached.newer is not None:  # nobody looked
             reached[1] = reached.newer
-        writer._forward()
+        writer.forwarder.tell()
     with pytest.raises(ServiceError, match="older"):
         Keyring(tmp_path / "keyring", create=False).seal(1, 0, 1)

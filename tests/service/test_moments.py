@@ -13,8 +13,9 @@ import pytest
 from writers import Hand, ask, decide, writing
 
 from dpbandits.service import desk, writer
+from dpbandits.service.commands import Decided, Reward
 from dpbandits.service.desk import Desk
-from dpbandits.service.writer import Decided, Reward, Writer
+from dpbandits.service.writer import Writer
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,9 @@ import pytest
 from writers import Hand, code_of, leading, woken_by
 
 from dpbandits.errors import InvalidInput
+from dpbandits.service.commands import Decide, Reward, Stop
 from dpbandits.service.running import Running
-from dpbandits.service.writer import Decide, Reward, Stop, Writer
+from dpbandits.service.writer import Writer
 
 TERMS = {"name": "headline", "privacy": "eps=1", "actions": ["calm", "loud"], "patience": 15.0}
 

@@ -8,13 +8,13 @@ import pytest
 from writers import ARMS, Hand, ask, code_of, decide, writing
 
 from dpbandits.errors import InvalidInput, ServiceError
+from dpbandits.service.commands import Change, Open, Reward, Stop
 from dpbandits.service.ledger import verify
 from dpbandits.service.recovery import directory
 from dpbandits.service.run import open_keyring, open_store
 from dpbandits.service.service import together
 from dpbandits.service.succession import abandon, follower, succeed
 from dpbandits.service.terms import Terms
-from dpbandits.service.writer import Change, Open, Reward, Stop
 
 
 def entries(folder: Path, name: str) -> list[dict[str, object]]:

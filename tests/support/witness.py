@@ -69,9 +69,9 @@ def tally_of(rounds: Any) -> Tally:
 def watch(path: str) -> None:
     """Note every decision, and what was learned."""
     from dpbandits.policies.rounds import Rounds
+    from dpbandits.service.commands import Decided
     from dpbandits.service.desk import Desk
     from dpbandits.service.service import Service
-    from dpbandits.service.writer import Decided
 
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     decide, replay, warm_up, ask = Desk.decide, Desk.replay, Desk.warm_up, Service.ask
@@ -255,9 +255,9 @@ def be_brisk() -> None:
 
 def forward_often() -> None:
     """Only the keyring moves more often."""
-    from dpbandits.service import writer
+    from dpbandits.service import forwarding
 
-    writer._FORWARD_EVERY, writer._FORWARD_WITHIN = 0.3, 1.5
+    forwarding._EVERY, forwarding._WITHIN = 0.3, 1.5
 
 
 def move_the_clock() -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from dpbandits.service.clock import Clock
+from dpbandits.service.commands import Command, Decide
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.store import Store
 from dpbandits.service.terms import Terms
-from dpbandits.service.writer import Command, Decide, Writer
+from dpbandits.service.writer import Writer
 
 ARMS = {"name": "headline", "privacy": "eps=1", "actions": ["calm", "loud", "long"]}
 

@@ -7,10 +7,11 @@
 | `sealing.py` | raw data at rest: sealed, under a key that is hashed forward |
 | `tickets.py`, `clock.py` | names of rounds that nobody can make up; a time that never runs back |
 | `store.py`, `migrations/` | the tables, in SQLite or PostgreSQL |
-| `running.py`, `writer.py`, `recovery.py` | one thread that applies, commits, then answers |
-| `preparing.py`, `succession.py` | how an experiment begins, and what comes after one that cannot go on |
+| `commands.py`, `writer.py`, `batch.py` | one thread that applies, commits, then answers |
+| `running.py`, `recovery.py`, `forwarding.py` | what it holds; after a crash; what the keyring is told |
+| `preparing.py`, `succession.py` | how an experiment begins; what follows one that cannot go on |
 | `views.py`, `populations.py` | what is public of it |
-| `entries.py`, `ledger.py`, `verification.py` | the ledger: its form, how it is written, how it is checked |
+| `entries.py`, `ledger.py`, `verification.py` | the ledger: its form, how it is written and checked |
 | `pages.py`, `cards.py`, `rows.py`, `pictures.py`, `templates/` | the page |
 | `service.py`, `hot.py`, `app.py` | what is asked for over HTTP |
 | `access.py`, `protocol.py`, `refusals.py`, `metrics.py` | keys, limits, problems, counts |

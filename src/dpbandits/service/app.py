@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from dpbandits.errors import InvalidInput
 from dpbandits.service import pages
 from dpbandits.service.access import SCOPES, ApiKey, digest, new_key
+from dpbandits.service.commands import Change, Message, Open, Stop
 from dpbandits.service.hot import (
     App,
     DecideAnswer,
@@ -27,7 +28,6 @@ from dpbandits.service.service import Service
 from dpbandits.service.succession import follower
 from dpbandits.service.terms import InvalidTerms, Terms, check_label
 from dpbandits.service.views import View
-from dpbandits.service.writer import Change, Message, Open, Stop
 from dpbandits.version import __version__
 
 _MOST_ENTRIES = 1000

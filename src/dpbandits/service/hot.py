@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
+from dpbandits.service.commands import Decided
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running
 from dpbandits.service.service import Service
-from dpbandits.service.writer import Decided
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -57,7 +57,7 @@ class _Public:
 
     def collect(self) -> Iterable[Metric]:
         writer = self._service.writer
-        yield GaugeMetricFamily("dpbandits_ready", "Whether it decides.", value=writer.state == "ready")
+        yield GaugeMetricFamily("dpbandits_ready", "Whether it decides.", value=writer.is_ready)
         yield InfoMetricFamily("dpbandits", "Which version runs.", value={"version": __version__})
         helps = {
             "decisions": "Decisions made.",

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpbandits.errors import InvalidInput
 from dpbandits.service.access import Access, ApiKey
+from dpbandits.service.commands import Command, Decide, Reward
 from dpbandits.service.desk import Desk, read_context
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.metrics import Metrics
@@ -24,7 +25,7 @@ from dpbandits.service.store import Store
 from dpbandits.service.terms import Terms
 from dpbandits.service.tickets import Tickets
 from dpbandits.service.views import MOMENTS, View, view
-from dpbandits.service.writer import Command, Decide, Reward, Writer
+from dpbandits.service.writer import Writer
 
 MOST_KEY = 128  # characters of a request key
 MOST_PERSON = 256
@@ -93,7 +94,7 @@ class Service:
     @property
     def is_ready(self) -> bool:
         """Whether it decides."""
-        return self.writer.state == "ready"
+        return self.writer.is_ready
 
     def decide_command(self, one: Running, request: Any, person: Any, context: Any) -> Decide:
         """What a request asks for, checked."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from dpbandits.errors import InvalidInput, ServiceError
 from dpbandits.service.clock import Clock
+from dpbandits.service.commands import Open
 from dpbandits.service.ledger import Signer
 from dpbandits.service.recovery import directory
 from dpbandits.service.refusals import Refusal
@@ -19,7 +20,7 @@ from dpbandits.service.running import Running
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.store import Store
 from dpbandits.service.terms import Terms
-from dpbandits.service.writer import Open, Writer
+from dpbandits.service.writer import Writer
 
 
 def abandon(store: Store, keyring: Keyring, name: str, reason: str) -> Running:

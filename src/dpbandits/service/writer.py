@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -28,11 +28,14 @@ from dpbandits.errors import (
     PrivacyError,
     ServiceError,
 )
+from dpbandits.service.batch import Batch, encode
 from dpbandits.service.clock import Clock
-from dpbandits.service.desk import Desk, Event, Opened
+from dpbandits.service.commands import Answer, Change, Command, Open, Stop
+from dpbandits.service.desk import Desk
+from dpbandits.service.forwarding import Forwarder
 from dpbandits.service.ledger import Signer, opened_body
 from dpbandits.service.local_desk import LocalDesk
-from dpbandits.service.recovery import recover, tell_suspended
+from dpbandits.service.recovery import recover
 from dpbandits.service.refusals import Refusal, trace_of
 from dpbandits.service.running import Running, begin_desk, fingerprint_of
 from dpbandits.service.sealing import Keyring, Seal
@@ -49,68 +52,9 @@ _MOST_PERIODS = 6  # of them that a fold may wait where very many rounds are ope
 _PAGE_EVERY = 60.0
 _BEAT_EVERY = 2.0
 _SILENT = 8.0  # seconds without a sign of life after which a standby takes over
-_FORWARD_EVERY = 10.0  # seconds between two moves of the keyring
-_FORWARD_WITHIN = 60.0  # seconds it may fail before no more is decided
-_ENCODE = msgspec.msgpack.Encoder().encode
 
 
-class Decide(NamedTuple):
-    """Decide for somebody."""
-
-    experiment: int
-    key: bytes
-    token: bytes
-    offered: Any
-    context: Any
-
-
-class Decided(NamedTuple):
-    """What was decided, and whether it was before."""
-
-    opened: Opened
-    repeated: bool
-
-
-class Reward(NamedTuple):
-    """Note what somebody did."""
-
-    experiment: int
-    number: int
-    value: Any
-
-
-class Message(NamedTuple):
-    """Learn from a message of the local model."""
-
-    experiment: int
-    message: bytes
-
-
-class Open(NamedTuple):
-    """Begin an experiment; its desk where it was made ready before."""
-
-    terms: Terms
-    follows: str | None = None
-    desk: Desk | LocalDesk | None = None
-
-
-class Stop(NamedTuple):
-    """End an experiment."""
-
-    name: str
-
-
-class Change(NamedTuple):
-    """Let an action come or go."""
-
-    name: str
-    act: str
-    label: str
-
-
-Command = Decide | Reward | Message | Open | Stop | Change
 Waiting = tuple[Any, Command]  # a future of the caller's kind, and what it waits for
-Answer = Any  # or a Refusal
 
 
 class Writer:
@@ -139,14 +83,8 @@ class Writer:
         self._folded_at: dict[int, float] = {}
         self._looked_at: dict[int, float] = {}  # the last moment at which a fold may have been due
         self._leads, self._checked_at = False, 0.0
-        # How far answers went; what of it the keyring was told is in the forwarder's hands alone.
-        self._to_forward: dict[int, tuple[Seal, int]] = {}
-        self._told: dict[int, tuple[Seal, int]] = {}
-        self._to_forget: set[int] = set()  # experiments that have ended, whose keys it has yet
-        self._behind_since: float | None = None
-        self._forwarding = threading.Lock()
+        self.forwarder = Forwarder(keyring)
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._forwarder = threading.Thread(target=self._forward_regularly, name="keyring", daemon=True)
         self._beating = threading.Thread(target=self._beat_regularly, name="beat", daemon=True)
         self._ended = threading.Event()
 
@@ -155,7 +93,7 @@ class Writer:
     def start(self) -> None:
         """Begin; `state` tells when it is ready."""
         self._thread.start()
-        self._forwarder.start()
+        self.forwarder.start()
         self._beating.start()
 
     def stop(self) -> None:
@@ -164,9 +102,14 @@ class Writer:
         self._arrived.set()
         self._thread.join()
         self._ended.set()
-        self._forwarder.join()
+        self.forwarder.stop()
         self._beating.join()
         self.store.close()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it decides."""
+        return self.state == "ready" and not self.forwarder.is_late
 
     @property
     def waiting(self) -> int:
@@ -175,7 +118,7 @@ class Writer:
 
     def submit(self, future: Any, command: Command) -> None:
         """Have a command carried out; its answer comes to the future."""
-        if self.state != "ready":
+        if not self.is_ready:
             raise Refusal("standby" if self.state == "standby" else "not-ready")
         if len(self._waiting) >= MOST_WAITING:
             raise Refusal("busy")
@@ -234,7 +177,7 @@ class Writer:
             if one.is_running:
                 one.desk.warm_up()
                 # Whoever was here before may not have come to tell the keyring.
-                self._to_forward[one.id] = one.seal, one.head
+                self.forwarder.reached(one.id, one.seal, one.head)
         now = self.clock.now()
         self._folded_at = dict.fromkeys(self.by_id, now)
         self.state = "ready"
@@ -297,7 +240,7 @@ class Writer:
         batch, answers = batch[:cut], []
         try:
             with self.store.writing() as db:
-                pending = _Pending(self, db, now, [command for _, command in batch])
+                pending = Batch(self, db, now, [command for _, command in batch])
                 for future, command in batch:
                     answers.append((future, pending.answer(command)))
                     if pending.due is not None:
@@ -310,7 +253,7 @@ class Writer:
         for one, head in heads:
             one.head = head
             one.count()
-            self._to_forward[one.id] = one.seal, head
+            self.forwarder.reached(one.id, one.seal, head)
         pending.committed()
         self.deliver(answers)
         if pending.due is not None and pending.due.is_running:
@@ -354,7 +297,7 @@ class Writer:
         if entry is not None:
             one.ledger = one.ledger.after(entry)
         self._folded_at[one.id] = now
-        self._to_forward[one.id] = after, one.head
+        self.forwarder.reached(one.id, after, one.head)
 
     def _has_news(self, one: Running) -> bool:
         page = one.ledger.page
@@ -469,10 +412,7 @@ class Writer:
             self.store.write_ledger(db, one.id, entry)
             self.store.end(db, one.id, "stopped")
         ended.ledger = ledger.after(entry)
-        with self._forwarding:
-            self._to_forward.pop(one.id, None)
-            self._to_forget.add(one.id)
-        self._forward()
+        self.forwarder.forget(one.id)
         self._publish([ended if other is one else other for other in self.running.values()])
         return one.terms.name
 
@@ -485,7 +425,7 @@ class Writer:
         entry, head = one.entry(self.signer, "changed", body, self.clock.now()), one.head + 1
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, head)
-            self.store.append(db, one.id, head, one.seal.close("log", head, _ENCODE([event])))
+            self.store.append(db, one.id, head, one.seal.close("log", head, encode([event])))
             self.store.write_ledger(db, one.id, entry)
         one.head, one.ledger = head, one.ledger.after(entry)
         one.take(desk, one.seal)
@@ -498,136 +438,6 @@ class Writer:
             if self._leads:
                 with suppress(sa.exc.SQLAlchemyError):
                     self.store.beat()
-
-    # The keyring, in a thread of its own: a slow disk must not hold decisions up
-
-    def _forward_regularly(self) -> None:
-        while not self._ended.wait(_FORWARD_EVERY):
-            self._forward()
-        self._forward()
-
-    def _forward(self) -> None:
-        """Let the keyring forget the keys of what was folded."""
-        with self._forwarding:
-            reached = dict(self._to_forward)  # the writer may add to it meanwhile
-            moved = {one: to for one, to in reached.items() if self._told.get(one) is not to}
-            try:
-                if moved:
-                    self.keyring.advance(moved)
-                for experiment in list(self._to_forget):
-                    self.keyring.forget(experiment)
-                    self._to_forget.discard(experiment)
-            except ServiceError as error:
-                log.error("%s; old keys are not forgotten", error)
-                self._behind_since = self._behind_since or time.monotonic()
-                if time.monotonic() - self._behind_since > _FORWARD_WITHIN and self.state == "ready":
-                    self.state = "keyring"
-                return
-            self._behind_since = None
-            if self.state == "keyring":
-                self.state = "ready"
-            self._told = reached
-
-
-class _Pending:
-    """What one transaction will hold."""
-
-    def __init__(self, writer: Writer, db: Any, now: float, commands: Sequence[Command]) -> None:
-        self._writer, self._db, self._now = writer, db, now
-        self._events: dict[int, list[Event]] = {}
-        self._keys: dict[int, list[bytes]] = {}
-        self._suspended: dict[int, Running] = {}
-        self.due: Running | None = None  # what is to be folded before anything else is decided
-        asked: dict[int, set[bytes]] = {}
-        for one in commands:
-            if isinstance(one, Decide):
-                asked.setdefault(one.experiment, set()).add(one.key)
-        # Those decided before; those of this batch are added as they are.
-        self._spent = {
-            experiment: writer.store.known_keys(db, experiment, keys)
-            for experiment, keys in asked.items()
-        }
-
-    def answer(self, command: Command) -> Answer:
-        """Carry one out, in memory."""
-        one = self._writer.by_id.get(command.experiment)  # type: ignore[union-attr]
-        try:
-            if one is None:
-                raise Refusal("no-such-experiment")
-            one.refuse_unless_running()
-            if one.id in self._suspended:
-                raise Refusal("ticket-from-the-future")
-            match command:
-                case Decide():
-                    return self._decide(one, command)
-                case Reward(_, number, value):
-                    return self._note(one, one.desk.reward(number, value))  # type: ignore[union-attr]
-                case Message(_, message):
-                    return self._receive(one, message)
-        except Refusal as refusal:
-            if refusal.code == "ticket-from-the-future" and one is not None and one.is_running:
-                # Nobody can make up a ticket, so more was answered than this database knows.
-                self._suspended[one.id] = one
-            return refusal
-        except InvalidInput:
-            return Refusal("invalid-reward")
-        raise AssertionError(command)
-
-    def _decide(self, one: Running, command: Decide) -> Decided:
-        desk = one.desk
-        assert isinstance(desk, Desk)
-        known = desk.known(command.key)
-        if known is not None and not desk.is_for(known, command.token):
-            # What was decided for somebody may tell of her: nobody else is answered it.
-            raise Refusal(
-                "invalid", detail="This `request` was used for another person: send a new one."
-            )
-        if known is not None:
-            return Decided(known, True)
-        spent = self._spent[one.id]
-        if command.key in spent:
-            raise Refusal("closed")
-        opened, event = desk.decide(self._now, *command[1:])
-        spent.add(command.key)
-        self._keys.setdefault(one.id, []).append(command.key)
-        self._note(one, event)
-        if desk.is_fold_due():
-            self.due = one
-        return Decided(opened, False)
-
-    def _receive(self, one: Running, message: bytes) -> bool:
-        assert isinstance(one.desk, LocalDesk)
-        self._note(one, one.desk.receive(message))
-        if one.desk.is_fold_due():
-            self.due = one
-        return True
-
-    def _note(self, one: Running, event: Event | None) -> bool:
-        """Put an event into the log, unless there is nothing new; whether there was."""
-        if event is not None:
-            self._events.setdefault(one.id, []).append(event)
-        return event is not None
-
-    def write(self) -> list[tuple[Running, int]]:
-        """Into the database; the new heads, for when it is committed."""
-        store, heads = self._writer.store, []
-        for experiment, events in self._events.items():
-            one = self._writer.by_id[experiment]
-            head = one.head + 1
-            store.move_head(self._db, one.id, one.epoch, one.head, head)
-            store.append(self._db, one.id, head, one.seal.close("log", head, _ENCODE(events)))
-            heads.append((one, head))
-        for experiment, keys in self._keys.items():
-            store.remember_keys(self._db, experiment, keys, int(self._now))
-        for one in self._suspended.values():
-            store.suspend(self._db, one.id, one.epoch)
-        return heads
-
-    def committed(self) -> None:
-        """From now on they decide no more, in any process."""
-        for one in self._suspended.values():
-            one.state = "suspended"
-            tell_suspended(one)
 
 
 def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:
