@@ -96,7 +96,7 @@ def test_the_page_has_every_term_of_an_experiment() -> None:
     from dpbandits.service import terms
 
     table = PAGE[PAGE.index("## Experiments") : PAGE.index("## HTTP")]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(terms._FIELDS)
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(terms.FIELDS)
 
 
 def test_the_page_has_the_files_and_the_port() -> None:

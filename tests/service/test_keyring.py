@@ -41,7 +41,7 @@ def test_a_forgotten_key_is_not_brought_back_by_a_writer_that_was_replaced(tmp_p
     first = keyring.begin(1)
     keyring.forget(1)
     keyring.advance({1: (first.next(), 5)})
-    with pytest.raises(ServiceError, match="no key of experiment 1"):
+    with pytest.raises(ServiceError, match="no key of NAME"):
         keyring.seal(1, 1, 5)
     assert first.next().key.hex() not in (tmp_path / "keyring").read_text()
 

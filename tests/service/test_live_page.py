@@ -25,7 +25,6 @@ EXPERIMENTS: list[dict[str, Any]] = [
         "privacy": "eps=2",
         "actions": ["calm", HTML, LONG],
         "in_flight": 4,
-        "population": "readers",
     },
     {
         "name": "newsletter",
@@ -98,7 +97,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
         for _ in range(2):
             use(running, 60)
             running.restart()  # folds, and publishes a page
-        running.begin(name="over", privacy="eps=1", actions=["a", "b"], population="readers")
+        running.begin(
+            name="over", privacy="eps=1", actions=["a", "b"], rounds_per_person=1, population="readers"
+        )
         running.http.post("/v1/experiments/over/stop").raise_for_status()
         yield running
 

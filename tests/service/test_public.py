@@ -138,7 +138,6 @@ def experiments(suffix: str = "") -> list[dict[str, Any]]:
             "problem": pairs,
             "actions": ["x", "y"],
             "in_flight": 4,
-            "population": "readers",
         },
         {"name": "local" + suffix, "privacy": "eps=1", "actions": ["x", "y"], "trust": "local"},
     ]
@@ -173,8 +172,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
         shelf = {"kind": "Arms", "arms": 2, "capacity": 3}
         running.begin(name="shelf", privacy="eps=1", actions=["a", "b"], problem=shelf)
         assert running.http.post("/v1/experiments/shelf/actions", json={"label": "c"}).is_success
-        ended = {"name": "ended", "privacy": "eps=1", "actions": ["a", "b"], "population": "readers"}
-        running.begin(**ended)
+        readers = {"rounds_per_person": 1, "population": "readers"}
+        running.begin(name="ended", privacy="eps=1", actions=["a", "b"], **readers)
         assert running.http.post("/v1/experiments/ended/stop").is_success
         running.restart()  # folds, and publishes pages
         yield running

@@ -117,12 +117,12 @@ def test_a_lost_keyring_is_not_made_anew(path: Path) -> None:
 
 def test_an_experiment_it_does_not_know_is_refused(path: Path) -> None:
     keyring = Keyring(path, create=True)
-    with pytest.raises(ServiceError, match="no key of experiment 5"):
+    with pytest.raises(ServiceError, match="no key of NAME"):
         keyring.seal(5, 0, 0)
     keyring.begin(5)
     keyring.forget(5)
     keyring.forget(5)  # which changes nothing
-    with pytest.raises(ServiceError, match="no key of experiment 5"):
+    with pytest.raises(ServiceError, match="no key of NAME"):
         keyring.seal(5, 0, 0)
 
 

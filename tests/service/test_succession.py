@@ -32,6 +32,7 @@ def test_an_abandoned_experiment_ends_in_its_ledger_and_its_successor_names_it(t
     store = open_store(str(tmp_path / "service.db"))
     keyring = open_keyring(store, tmp_path / "keyring")
     succeed(store, keyring, "headline", "headline-2", "the disk was replaced")
+    store.close()
     old, new = entries(tmp_path, "headline"), entries(tmp_path, "headline-2")
     assert old[-1]["kind"] == "abandoned"
     verify(old)
@@ -67,6 +68,32 @@ def test_a_database_that_was_rolled_back_is_refused_until_its_experiment_is_aban
         assert writer.running["headline"].state == "abandoned"
 
 
+def test_every_experiment_of_a_restored_backup_gets_its_successor(tmp_path: Path) -> None:
+    """One that cannot go on does not stand in the way of another's; nor does its own end."""
+    both = ARMS, {**ARMS, "name": "teaser"}
+    with writing(tmp_path, *both) as writer:
+        decide(writer)
+    shutil.copy(tmp_path / "service.db", tmp_path / "copy.db")
+    with writing(tmp_path) as writer:
+        decide(writer), decide(writer, "teaser")
+    shutil.copy(tmp_path / "copy.db", tmp_path / "service.db")
+    store = open_store(str(tmp_path / "service.db"))
+    keyring = open_keyring(store, tmp_path / "keyring")
+    succeed(store, keyring, "headline", "headline-2", "restored")
+    abandon(store, keyring, "teaser", "restored")
+    succeed(store, keyring, "teaser", "teaser-2", "restored")
+    with pytest.raises(InvalidInput, match="never used twice"):
+        succeed(store, keyring, "teaser", "headline-2", "restored")
+    store.close()
+    with writing(tmp_path, *both) as writer:
+        states = {name: one.state for name, one in writer.running.items()}
+        assert decide(writer, "teaser-2").opened.number == 0
+    ended = dict.fromkeys(("headline", "teaser"), "abandoned")
+    assert states == {**ended, **dict.fromkeys(("headline-2", "teaser-2"), "running")}
+    opened = entries(tmp_path, "teaser-2")[0]["body"]
+    assert isinstance(opened, dict) and opened["follows"] == "teaser"
+
+
 def test_nothing_is_abandoned_while_a_service_runs_or_twice(tmp_path: Path) -> None:
     with writing(tmp_path, ARMS):
         store = open_store(str(tmp_path / "service.db"))
@@ -90,7 +117,8 @@ def test_a_successor_keeps_what_was_recommended_unless_it_asks_for_more() -> Non
     assert after.policy == before.policy
     assert after.population == "headline"
     assert follower(before, "next", privacy="eps=2").policy.privacy.size == 2.0
-    assert follower(before, "next", population="readers").population == "readers"
+    told_apart = {"population": "readers", "rounds_per_person": 1}
+    assert follower(before, "next", **told_apart).population == "readers"
     with pytest.raises(InvalidInput, match="name of its own"):
         follower(before, "headline")
 
@@ -131,6 +159,7 @@ def test_a_ticket_from_the_future_ends_decisions_until_somebody_looks(tmp_path: 
     assert [entry["kind"] for entry in entries(tmp_path, "headline")] == ["opened"]
     store = open_store(str(tmp_path / "service.db"))
     succeed(store, open_keyring(store, tmp_path / "keyring"), "headline", "again", "rolled back")
+    store.close()
     with writing(tmp_path) as writer:
         assert decide(writer, "again").opened.number == 0
 

@@ -9,7 +9,7 @@ from desks import example_terms, local_policies, trusted_policies
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpbandits.service.terms import _FIELDS, InvalidTerms, Terms, actions_of, check_label
+from dpbandits.service.terms import FIELDS, InvalidTerms, Terms, actions_of, check_label
 
 GOOD = {"name": "headline", "privacy": "eps=1", "actions": ["calm", "loud"]}
 LINEAR = {"kind": "LinearContexts", "dim": 3}
@@ -24,9 +24,9 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("name", {"name": "a\n"}),
     ("name", {"name": 5}),
     ("name", {"name": None}),
-    ("experiment", {"colour": "blue"}),
-    ("experiment", {"seed": 1}),
-    ("experiment", {"x" * 1000: 1}),
+    ("", {"colour": "blue"}),
+    ("", {"seed": 1}),
+    ("", {"x" * 1000: 1}),
     ("privacy", {"privacy": "much"}),
     ("privacy", {"privacy": "1"}),
     ("privacy", {"privacy": "eps=-1"}),
@@ -80,6 +80,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("horizon", {"horizon": 1.5}),
     ("horizon", {"horizon": [1]}),
     ("population", {"population": ""}),
+    ("population", {"population": "readers"}),  # who are not told apart
     ("population", {"population": 3}),
     ("population", {"population": "a\x00b"}),
     ("expected_people", {"expected_people": 0}),
@@ -98,7 +99,7 @@ def test_a_wrong_term_is_refused_by_its_field(field: str, change: dict[str, Any]
 
 
 def test_every_field_is_refused_for_something() -> None:
-    assert {field for field, _ in WRONG} == {*_FIELDS, "experiment"}
+    assert {field for field, _ in WRONG} == {*FIELDS, ""}
 
 
 @pytest.mark.parametrize("given", [None, [], "headline", 5])
@@ -115,7 +116,7 @@ JSON = st.recursive(
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
-@given(st.dictionaries(st.sampled_from(_FIELDS), JSON, max_size=3))
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=3))
 def test_anything_at_all_is_read_or_refused_as_invalid(change: dict[str, Any]) -> None:
     terms = None
     with suppress(InvalidTerms):
@@ -167,7 +168,7 @@ def test_decisions_are_counted_where_they_are_public_and_only_there() -> None:
 
 def test_a_successor_is_on_the_people_of_the_first() -> None:
     first = Terms.read(GOOD)
-    second = Terms.read(GOOD | {"name": "headline-2", "population": "headline"})
+    second = Terms.read(GOOD | {"name": "headline-2", "population": "headline", "rounds_per_person": 1})
     assert first.is_on("headline") and second.is_on("headline") and not first.is_on(None)
     assert not first.is_on("visitors")
 

@@ -27,7 +27,7 @@ def abandon(
     from dpbandits.service.run import keyring_beside, open_keyring, open_store
     from dpbandits.service.succession import abandon as end
 
-    store = open_store(database)
+    store = open_store(database, create=False)
     try:
         end(store, open_keyring(store, keyring or keyring_beside(database)), name, reason)
     finally:
@@ -48,7 +48,7 @@ def successor(
     from dpbandits.service.run import keyring_beside, open_keyring, open_store
     from dpbandits.service.succession import succeed
 
-    store = open_store(database)
+    store = open_store(database, create=False)
     try:
         ring = open_keyring(store, keyring or keyring_beside(database))
         succeed(store, ring, name, new, reason)

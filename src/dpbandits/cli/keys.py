@@ -31,7 +31,7 @@ def new(
     text = new_key()
     some = frozenset(experiments) if experiments else None
     key = ApiKey(name=name, digest=digest(text), scopes=frozenset(scopes), experiments=some, rate=rate)
-    store = open_store(database)
+    store = open_store(database, create=False)
     try:
         if not store.add_key(key):
             raise InvalidInput(
@@ -48,7 +48,7 @@ def list_keys(database: str = DATABASE, as_json: bool = JSON) -> None:
     check_installed("serve")
     from dpbandits.service.run import open_store
 
-    store = open_store(database)
+    store = open_store(database, create=False)
     held = store.keys()
     rows = [
         {
@@ -74,7 +74,7 @@ def revoke(
     check_installed("serve")
     from dpbandits.service.run import open_store
 
-    store = open_store(database)
+    store = open_store(database, create=False)
     try:
         if not store.revoke_key(name):
             raise InvalidInput(f"no key is called {name!r}")

@@ -58,6 +58,8 @@ def _filed(name: str) -> list[Any]:
 
 def _fetched(address: str) -> list[Any]:
     """All of it: a service gives long ones in parts."""
+    address = address.rstrip("/")
+    address = address if address.endswith("/ledger") else f"{address}/ledger"
     entries: list[Any] = []
     while True:
         try:

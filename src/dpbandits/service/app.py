@@ -22,11 +22,12 @@ from dpbandits.service.hot import (
     RewardAnswer,
     RewardRequest,
     read_body,
+    unreadable,
 )
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.service import Service
 from dpbandits.service.succession import follower
-from dpbandits.service.terms import InvalidTerms, Terms, check_label
+from dpbandits.service.terms import FIELDS, InvalidTerms, Terms, check_label
 from dpbandits.service.views import View
 from dpbandits.version import __version__
 
@@ -54,6 +55,22 @@ class LabelRequest(msgspec.Struct, forbid_unknown_fields=True):
     """An action that is added."""
 
     label: str
+
+
+def _body_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """How OpenAPI describes what a route is sent, which FastAPI does not read for us."""
+    (schema,) = msgspec.json.schema(kind)["$defs"].values()
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+_TERMS = {
+    "type": "object",
+    "description": "The terms of an experiment, as in a TOML file; docs/service.md has them all.",
+    "properties": {field: {} for field in FIELDS},
+    "additionalProperties": False,
+    "required": ["name"],
+}
+_BODY_OF_TERMS = {"requestBody": {"required": True, "content": {"application/json": {"schema": _TERMS}}}}
 
 
 def make_app(service: Service) -> App:
@@ -166,14 +183,24 @@ def _add_acts(app: FastAPI, service: Service) -> None:
         given = request.headers.get("authorization")
         service.access.check(None if given is None else given.encode(), "admin", None)
 
-    @app.post("/v1/experiments", status_code=201, summary="Begin an experiment; its terms as JSON")
+    @app.post(
+        "/v1/experiments",
+        status_code=201,
+        summary="Begin an experiment; its terms as JSON",
+        openapi_extra=_BODY_OF_TERMS,
+    )
     async def begin(request: Request) -> Response:
         admin(request)
         asked = await _object(request)
         terms, desk = await service.prepare.of((None, asked), lambda: Terms.read(asked))
         return _json({"name": await service.ask(Open(terms, desk=desk))}, 201)
 
-    @app.post("/v1/experiments/{name}/successor", status_code=201, summary="Stop it, begin another")
+    @app.post(
+        "/v1/experiments/{name}/successor",
+        status_code=201,
+        summary="Stop it, begin another",
+        openapi_extra=_BODY_OF_TERMS,
+    )
     async def successor(name: str, request: Request) -> Response:
         admin(request)
         one, asked = service.named(name), await _object(request)
@@ -193,7 +220,12 @@ def _add_acts(app: FastAPI, service: Service) -> None:
         admin(request)
         return _json({"stopped": await service.ask(Stop(name))})
 
-    @app.post("/v1/experiments/{name}/actions", status_code=201, summary="Add an action")
+    @app.post(
+        "/v1/experiments/{name}/actions",
+        status_code=201,
+        summary="Add an action",
+        openapi_extra=_body_of(LabelRequest),
+    )
     async def add(name: str, request: Request) -> Response:
         admin(request)
         label = _read(LabelRequest, await _body(request)).label
@@ -207,7 +239,12 @@ def _add_acts(app: FastAPI, service: Service) -> None:
             raise Refusal("no-such-route")
         return _json({"changed": await service.ask(Change(name, act, label))})
 
-    @app.post("/v1/keys", status_code=201, summary="Make an API key, which is shown this once")
+    @app.post(
+        "/v1/keys",
+        status_code=201,
+        summary="Make an API key, which is shown this once",
+        openapi_extra=_body_of(KeyRequest),
+    )
     async def make_key(request: Request) -> Response:
         admin(request)
         text, key = _new_key(_read(KeyRequest, await _body(request)))
@@ -283,8 +320,10 @@ async def _object(request: Request) -> dict[str, Any]:
 def _read(kind: Any, body: bytes) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise Refusal("invalid") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise (
+            unreadable(error, kind) if hasattr(kind, "__struct_fields__") else Refusal("invalid")
+        ) from None
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -213,7 +213,11 @@ class Desk:
             raise Refusal("ticket-from-the-future")
         place = number - self.closed
         if place < 0:
-            raise Refusal("closed")
+            raise Refusal(
+                "closed",
+                detail="The reward came too late and is dropped: there is nothing to do. If that is "
+                "frequent, declare a longer `patience` or a larger `in_flight` next time.",
+            )
         opened, problem = self.learner.open_rounds()[place], self.terms.problem
         checked = problem.missing if value is None else problem.reward(value)
         if isinstance(opened.action, np.ndarray):

@@ -133,8 +133,8 @@ class Hot:
         body = await read_body(receive)
         try:
             given = _read_reward(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise Refusal("invalid") from None
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise unreadable(error, RewardRequest) from None
         fresh = await service.ask(service.reward_command(key, given.ticket, given.reward))
         return RewardAnswer(recorded=True, repeated=not fresh)
 
@@ -147,8 +147,22 @@ def _decide_request(body: bytes) -> DecideRequest:
         asked = msgspec.convert(json.loads(body.decode()), DecideRequest)
         (asked.request + (asked.person or "")).encode()  # half a character is none
         return asked
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise Refusal("invalid") from None
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise unreadable(error, DecideRequest) from None
+
+
+def unreadable(error: Exception, kind: type[msgspec.Struct]) -> Refusal:
+    """What is wrong with a body: which of the fields that it should have, and nothing that it has."""
+    said = str(error) if isinstance(error, msgspec.ValidationError) else ""
+    for field in kind.__struct_fields__:
+        if said.endswith(f"missing required field `{field}`"):
+            return Refusal("invalid", detail=f"The field `{field}` is missing.")
+        if f"`$.{field}`" in said or f"`$.{field}[" in said:
+            return Refusal("invalid", detail=f"The field `{field}` is of the wrong type.")
+    if "unknown field" in said:
+        known = ", ".join(f"`{field}`" for field in kind.__struct_fields__)
+        return Refusal("invalid", detail=f"There is a field too many: send {known} and no others.")
+    return Refusal("invalid")
 
 
 def _unforeseen(error: Exception) -> Refusal:

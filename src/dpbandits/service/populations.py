@@ -12,7 +12,7 @@ def population_record(name: str, budgets: Mapping[str, Budget]) -> dict[str, Any
     """What all experiments on a population cost a person who takes part in each of them."""
     total, count = _added_up(list(budgets.values())), len(budgets)
     if count == 1:
-        sentence = f"This is the only experiment on {name} so far, so a person's total there is its own."
+        sentence = f"It is the only experiment on {name}, so a person's total there is its own."
     elif total is None:
         sentence = (
             f"The budgets of the {count} experiments on {name} are of kinds that do not add up: each "

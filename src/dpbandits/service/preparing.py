@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dpbandits.errors import DPBanditsError
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.running import AnyDesk, begin_desk
-from dpbandits.service.terms import InvalidTerms, Terms
+from dpbandits.service.terms import FIELDS, InvalidTerms, Terms
 
 Declared = tuple[str | None, Mapping[str, Any]]  # the one that it follows, and its terms as sent
 _WAIT = 10.0  # seconds that whoever begins one is kept waiting
@@ -73,7 +73,9 @@ def prepared(read: Callable[[], Terms]) -> Prepared:
         terms = read()
         desk = begin_desk(terms)
     except InvalidTerms as error:
-        raise Refusal("invalid", detail=f"The term `{error.field}` cannot be used.") from None
+        known = f"An experiment has no such term; there are {', '.join(FIELDS)}."
+        detail = f"The term `{error.field}` cannot be used." if error.field else known
+        raise Refusal("invalid", detail=detail) from None
     except DPBanditsError:
         raise Refusal("invalid", detail="An experiment cannot begin with these terms.") from None
     desk.warm_up()

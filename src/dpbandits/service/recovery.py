@@ -74,7 +74,7 @@ def _replay(store: Store, keyring: Keyring, clock: Clock, db: Connection, one: R
     found = store.snapshot(db, one.id)
     if found is None:
         raise ServiceError(f"the snapshot of {one.terms.name} is missing from the database")
-    seal = keyring.seal(one.id, found.generation, one.head)
+    seal = keyring.seal(one.id, found.generation, one.head, name=one.terms.name)
     data = seal.open("snapshot", found.generation, found.sealed)
     if one.head > found.entry:
         _refuse_other_machine(one.terms.name, json.loads(found.fingerprint))

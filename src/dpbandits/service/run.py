@@ -19,6 +19,7 @@ from dpbandits.service.access import ApiKey, digest, new_key
 from dpbandits.service.app import make_app
 from dpbandits.service.ledger import Signer
 from dpbandits.service.protocol import guarded
+from dpbandits.service.recovery import directory
 from dpbandits.service.sealing import Keyring
 from dpbandits.service.service import Service
 from dpbandits.service.store import Store, first_line, is_sqlite
@@ -65,8 +66,12 @@ def read_experiments(path: Path) -> list[Terms]:
     return found
 
 
-def open_store(database: str) -> Store:
-    """A database with the tables of this version."""
+def open_store(database: str, *, create: bool = True) -> Store:
+    """A database with the tables of this version; with `create`, an SQLite file may be new."""
+    if not create and is_sqlite(database) and not Path(database).exists():
+        raise InvalidInput(
+            f"there is no database at {database}: say which with --db; `dpbandits serve` makes one"
+        )
     store = Store(database)
     try:
         store.migrate()
@@ -90,6 +95,16 @@ def open_keyring(store: Store, path: Path) -> Keyring:
     return keyring
 
 
+def _refuse_other_terms(store: Store, keyring: Keyring, declared: Sequence[Terms]) -> None:
+    """At once: a standby would find out when it is needed."""
+    if store.keyring_name() not in (None, keyring.name):
+        raise ServiceError("the keyring belongs to another database: it cannot open this one")
+    known = {one.terms.name: one.terms for one in directory(store)}
+    for terms in declared:
+        if terms.name in known:
+            terms.refuse_other_than(known[terms.name])
+
+
 def first_key(store: Store) -> str | None:
     """An administrator's key, where there is no key yet."""
     if store.keys():
@@ -111,6 +126,7 @@ def serve(
         store = open_store(settings.database)
         held.callback(store.close)
         keyring = open_keyring(store, settings.keyring)
+        _refuse_other_terms(store, keyring, settings.declared)
         if (admin := first_key(store)) is not None:
             show_keys(admin, Signer(keyring.secret_for("ledger")).public_key)
         _serve(settings, listening, store, keyring, say)

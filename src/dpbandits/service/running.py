@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from dpbandits.engine import has_pauses, leaves
@@ -15,6 +16,7 @@ from dpbandits.service.ledger import Signer, make_entry, page_body
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.sealing import Seal
+from dpbandits.service.store import Snapshot
 from dpbandits.service.terms import Terms
 
 MOST_STATE = 2**28  # bytes of an experiment's state, all of which is written at each fold
@@ -150,6 +152,12 @@ class Running:
             body=body,
             previous=self.ledger.head,
         )
+
+    def sealed(self, seal: Seal, data: bytes) -> Snapshot:
+        """A snapshot of it as it is stored, under this key."""
+        fingerprint = msgspec.json.encode(fingerprint_of(self.desk)).decode()
+        closed = seal.close("snapshot", seal.generation, data)
+        return Snapshot(seal.generation, self.head, fingerprint, closed)
 
     def page(self) -> dict[str, Any]:
         """The body of a page of its ledger: what is public now."""

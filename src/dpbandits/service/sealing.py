@@ -126,21 +126,22 @@ class Keyring:
                 "Restore a newer copy, or start anew with another database and another keyring"
             )
 
-    def seal(self, experiment: int, generation: int, head: int) -> Seal:
+    def seal(self, experiment: int, generation: int, head: int, *, name: str = "NAME") -> Seal:
         """The key for a database at this generation and log entry, if it is not an older one."""
+        instead = f"`dpbandits experiment successor {name} NEW-NAME` begins another in its place"
         with self._locked():
             keys = self._read()["keys"]
         if str(experiment) not in keys:
             raise ServiceError(
-                f"the keyring has no key of experiment {experiment}: it is an older copy, or of another "
-                "database; `dpbandits experiment successor` starts a new experiment in its place"
+                f"the keyring has no key of {name}: it is an older copy, or of another database. "
+                f"{instead}"
             )
         known, key, answered = keys[str(experiment)]
         if generation < known or head < answered:
             raise ServiceError(
-                f"the database of experiment {experiment} is older than what was answered from it "
-                f"(entry {head:,}, the keyring knows {answered:,}): playing it on would draw the same "
-                "noise again on other data. Restore a newer copy, or start a successor"
+                f"the database is older than what was answered from {name} (generation {generation:,}, "
+                f"entry {head:,}; the keyring knows {known:,} and {answered:,}): playing it on would "
+                f"draw the same noise again on other data. Restore a newer copy, or {instead}"
             )
         if generation - known > _MOST_STEPS:
             raise ServiceError(f"the keyring is {generation - known:,} generations behind")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpbandits import checks, notation
-from dpbandits.errors import DPBanditsError, InvalidInput
+from dpbandits.errors import DPBanditsError, InvalidInput, ServiceError
 from dpbandits.policies import LocalPolicy, Policy
 from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContexts, MatroidBases, Problem
@@ -15,7 +15,7 @@ from dpbandits.recommend import recommend
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _LABEL = 200  # characters
 _MOST_PATIENCE = 10.0**8  # three years of seconds
-_FIELDS = (
+FIELDS = (
     "name",
     "privacy",
     "actions",
@@ -32,7 +32,7 @@ _FIELDS = (
 
 
 class InvalidTerms(InvalidInput):
-    """A declaration that cannot be used; `field` is the part of it that is wrong."""
+    """A declaration that cannot be used; `field` is the part that is wrong, empty for all of it."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -62,11 +62,11 @@ class Terms:
     def read(cls, record: Mapping[str, Any]) -> "Terms":
         """From what a file or a request says; anything unknown or unfit is refused by its field."""
         if not isinstance(record, Mapping):
-            raise InvalidTerms("experiment", "expected an experiment as a table of its terms")
+            raise InvalidTerms("", "expected an experiment as a table of its terms")
         for field in record:
-            if field not in _FIELDS:
-                known = ", ".join(_FIELDS)
-                raise InvalidTerms("experiment", f"no term is called {field!r:.60}; known are {known}")
+            if field not in FIELDS:
+                known = ", ".join(FIELDS)
+                raise InvalidTerms("", f"no term is called {field!r:.60}; known are {known}")
         for field in ("name", "privacy", "policy", "trust", "population"):
             if field in record and not isinstance(record[field], str):
                 raise InvalidTerms(field, f"expected {field} to be a text")
@@ -78,9 +78,12 @@ class Terms:
                 f"got {checks.shown(name)}",
             )
         problem, labels = _problem(record)
+        policy = _policy(record, problem)
+        if "population" in record and not isinstance(policy, LocalPolicy):
+            _refuse_unnamed_people(problem)
         return cls(
             name=name,
-            policy=_policy(record, problem),
+            policy=policy,
             problem=problem,
             labels=labels,
             population=_population(record.get("population")),
@@ -113,6 +116,14 @@ class Terms:
                 "labels": tuple(record["labels"]),
             }
         )
+
+    def refuse_other_than(self, known: "Terms") -> None:
+        """An experiment never changes: these must be the terms it was begun with."""
+        if dict(self.declared) != dict(known.declared):
+            raise ServiceError(
+                f"{self.name} was begun with other terms, and an experiment never changes: give the new "
+                "terms another name, or write the old ones"
+            )
 
     @property
     def is_local(self) -> bool:
@@ -256,6 +267,15 @@ def _timing(record: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidTerms("patience", 'expected patience in seconds, above 0, or "none"')
         found["patience"] = float(number)
     return found
+
+
+def _refuse_unnamed_people(problem: Problem) -> None:
+    if problem.rounds_per_person is None:
+        raise InvalidTerms(
+            "population",
+            "budgets of a population add up for each person, so people must be told apart: declare "
+            "rounds_per_person too",
+        )
 
 
 def _population(name: str | None) -> str | None:

@@ -205,7 +205,10 @@ class _Story:
             changes = counted(self.changes, "change")
             lines.append(f"Which actions are in play is public too: {changes}.")
         if self.opened.population is not None:
-            lines.append(self.opened.population.sentence)
+            lines.append(
+                f"When it was opened: {self.opened.population.sentence} Experiments on the same people "
+                "that were opened later add to that: see their ledgers, or the service's page."
+            )
         if self.opened.follows is not None:
             lines.append(
                 f"It succeeds {self.opened.follows}; for those who took part in both, both count."

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 
 from dpbandits.errors import (
@@ -33,13 +32,14 @@ from dpbandits.service.clock import Clock
 from dpbandits.service.commands import Answer, Change, Command, Open, Stop
 from dpbandits.service.desk import Desk
 from dpbandits.service.forwarding import Forwarder
-from dpbandits.service.ledger import Signer, opened_body
+from dpbandits.service.ledger import Signer
 from dpbandits.service.local_desk import LocalDesk
+from dpbandits.service.opening import open_experiment
 from dpbandits.service.recovery import recover
 from dpbandits.service.refusals import Refusal, trace_of
-from dpbandits.service.running import Running, begin_desk, fingerprint_of
-from dpbandits.service.sealing import Keyring, Seal
-from dpbandits.service.store import Fenced, Snapshot, Store, first_line
+from dpbandits.service.running import Running, begin_desk
+from dpbandits.service.sealing import Keyring
+from dpbandits.service.store import Fenced, Store, first_line
 from dpbandits.service.terms import Terms
 
 log = logging.getLogger("dpbandits.service")
@@ -160,10 +160,14 @@ class Writer:
 
     def _lead(self) -> None:
         """Become the writer, and get back to where the last one was."""
+        stood_by = False
         while not self.store.acquire():
             if self.store.is_sqlite:
-                raise ServiceError(f"{self.store.database} is in use by another process")
-            self.state = "standby"
+                raise ServiceError(
+                    f"{self.store.database} is in use by another process: stop that one, or use "
+                    "PostgreSQL, where others stand by"
+                )
+            self.state, stood_by = "standby", True
             self.store.end_silent_writer(_SILENT)
             time.sleep(0.5)
             if self._stopping:
@@ -180,6 +184,8 @@ class Writer:
                 self.forwarder.reached(one.id, one.seal, one.head)
         now = self.clock.now()
         self._folded_at = dict.fromkeys(self.by_id, now)
+        if stood_by:
+            log.warning("this process decides now")
         self.state = "ready"
 
     def _serve(self) -> None:
@@ -289,7 +295,7 @@ class Writer:
         kept = max(_KEYS_KEPT, one.terms.patience or 0.0)
         with self.store.writing() as db:
             self.store.move_head(db, one.id, one.epoch, one.head, one.head)
-            self.store.fold(db, one.id, _sealed(one, after, data))
+            self.store.fold(db, one.id, one.sealed(after, data))
             self.store.forget_keys(db, one.id, int(now - kept))
             if entry is not None:
                 self.store.write_ledger(db, one.id, entry)
@@ -338,30 +344,18 @@ class Writer:
         if desk is None:
             desk = begin_desk(terms)
             desk.warm_up()
-        body = opened_body(
-            experiment=terms.name,
-            policy=terms.policy,
-            problem=terms.problem,
-            labels=terms.labels,
-            in_flight=terms.in_flight,
-            patience=terms.patience,
-            noise=desk.noise,
-            key=self.signer.public_key,
-            population=terms.population,
-            budgets=self._budgets_of(terms.population),
-            follows=follows,
-        )
         with self.store.writing() as db:
-            # A number that no ticket has, not even one of a database that was lost.
-            added = self.store.add_experiment(db, terms.name, terms.to_dict(), after=self.keyring.begun)
-            # On disk before anything is sealed with it; left over if the transaction fails.
-            one = Running(added, terms, epoch=1)
-            one.take(desk, self.keyring.begin(added))
-            entry = one.entry(self.signer, "opened", body, now)
-            self.store.fold(db, added, _sealed(one, one.seal, desk.snapshot()))
-            self.store.write_ledger(db, added, entry)
-        one.ledger = one.ledger.after(entry)
-        self._folded_at[added] = now
+            one = open_experiment(
+                self.store,
+                db,
+                self.keyring,
+                terms,
+                desk,
+                now=now,
+                others=[other.terms for other in self.running.values()],
+                follows=follows,
+            )
+        self._folded_at[one.id] = now
         self._publish([*self.running.values(), one])
         log.info("%s begins: %s", terms.name, desk.guarantee)
         return terms.name
@@ -375,10 +369,6 @@ class Writer:
             log.error("%s", error)
             raise Refusal("not-ready") from None
 
-    def _budgets_of(self, population: str | None) -> dict[str, Any]:
-        terms = (one.terms for one in self.running.values())
-        return {one.name: one.guarantee.budget for one in terms if one.is_on(population)}
-
     def _open_declared(self, terms: Terms) -> None:
         """One from a file, unless it is there; an experiment never changes."""
         known = self.running.get(terms.name)
@@ -387,11 +377,8 @@ class Writer:
                 self._open(terms)
             except DPBanditsError as error:
                 raise ServiceError(f"{terms.name} cannot begin: {error}") from error
-        elif dict(known.terms.declared) != dict(terms.declared):
-            raise ServiceError(
-                f"{terms.name} was begun with other terms, and an experiment never changes: give the "
-                "new terms another name, or write the old ones"
-            )
+        else:
+            terms.refuse_other_than(known.terms)
 
     def _stop(self, one: Running) -> str:
         """Close and release what there is, publish it, and erase all that is not public."""
@@ -438,12 +425,6 @@ class Writer:
             if self._leads:
                 with suppress(sa.exc.SQLAlchemyError):
                     self.store.beat()
-
-
-def _sealed(one: Running, seal: Seal, data: bytes) -> Snapshot:
-    fingerprint = msgspec.json.encode(fingerprint_of(one.desk)).decode()
-    sealed = seal.close("snapshot", seal.generation, data)
-    return Snapshot(seal.generation, one.head, fingerprint, sealed)
 
 
 def _is_broken_disk(error: Exception) -> bool:
