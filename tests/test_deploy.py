@@ -226,6 +226,12 @@ def test_the_example_is_an_experiments_file() -> None:
         assert terms.Terms.read(one).name == one["name"]
 
 
+def test_the_drop_in_is_the_units_command_and_an_option_more() -> None:
+    block = re.findall(r"```ini\n\[Service\]\nExecStart=\nExecStart=(.*?)```", PAGE, re.DOTALL)[0]
+    shown, unit = (shlex.split(text.replace("\\\n", " ")) for text in (block, _unit()["ExecStart"][0]))
+    assert shown == [*unit, "--operator-metrics"]
+
+
 @pytest.mark.parametrize("template", [False, True], ids=["unit", "template"])
 def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path: Path, template: bool) -> None:
     text = UNIT.read_text().replace(_unit_command()[0], "/bin/true")
