@@ -55,7 +55,9 @@ def _unit() -> dict[str, list[str]]:
 
 
 def _unit_command() -> list[str]:
-    return shlex.split(_unit()["ExecStart"][0])
+    """As it is unless the environment file names another database."""
+    settings = dict(word.split("=", 1) for word in _unit()["Environment"][0].split())
+    return shlex.split(_unit()["ExecStart"][0].replace("${DPBANDITS_DB}", settings["DPBANDITS_DB"]))
 
 
 COMMANDS = {"image": _image_command(), "compose": _compose_command(), "unit": _unit_command()}
@@ -65,6 +67,9 @@ SHOWN = {
     for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     for command in re.findall(r"^dpbandits [^<\n]*", block, re.MULTILINE)
 }
+INSIDE = shlex.split(re.findall(r"docker compose exec (service .*\n.*)", PAGE)[0].replace("\\\n", " "))
+KEY_INSIDE = shlex.split(INSIDE[-1].split("exec ")[1])
+TEMPLATE = re.findall(r"^sed '(.*)' deploy/dpbandits.service > (\S+)$", PAGE, re.MULTILINE)[0]
 
 
 def _option(command: list[str], name: str) -> str:
@@ -77,7 +82,11 @@ def _checked(*command: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", [*COMMANDS.values(), *SHOWN.values()], ids=[*COMMANDS, *SHOWN])
+@pytest.mark.parametrize(
+    "command",
+    [*COMMANDS.values(), *SHOWN.values(), KEY_INSIDE],
+    ids=[*COMMANDS, *SHOWN, "keys in a container"],
+)
 def test_commands_and_their_options_exist(command: list[str]) -> None:
     import typer
 
@@ -135,7 +144,7 @@ def test_ports_agree() -> None:
     proxy = (DEPLOY / "haproxy.cfg").read_text()
     servers = dict(re.findall(r"^ +server (\w+) (\S+)$", proxy, re.MULTILINE))
     assert servers == {name: f"{name}:{port}" for name in OURS}
-    bound = re.findall(r"bind :(\d+)", proxy)
+    bound = re.findall(r"^ +bind :(\d+)", proxy, re.MULTILINE)
     (published,) = COMPOSE["services"]["entrance"]["ports"]
     assert published.split(":") == ["127.0.0.1", port, *bound]
 
@@ -185,6 +194,13 @@ def test_no_password_is_written_down() -> None:
     assert "/run/secrets/database-password" in SERVICE["command"][0]
 
 
+def test_a_key_is_made_with_the_password_and_the_database_of_the_service() -> None:
+    assert INSIDE[:3] == ["service", "sh", "-c"]
+    with_password = SERVICE["command"][0].replace("$$", "$").split(" exec ")[0]
+    assert INSIDE[3].startswith(with_password)
+    assert _option(KEY_INSIDE, "--db") == _option(COMMANDS["compose"], "--db")
+
+
 def test_raw_data_leaves_memory_neither_by_swap_nor_by_a_dump() -> None:
     unit = _unit()
     assert unit["MemorySwapMax"] == ["0"] and unit["LimitCORE"] == ["0"]
@@ -210,9 +226,21 @@ def test_the_example_is_an_experiments_file() -> None:
         assert terms.Terms.read(one).name == one["name"]
 
 
-def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path: Path) -> None:
-    copy = tmp_path / UNIT.name
-    copy.write_text(UNIT.read_text().replace(_unit_command()[0], "/bin/true"))
+def test_the_drop_in_is_the_units_command_and_an_option_more() -> None:
+    block = re.findall(r"```ini\n\[Service\]\nExecStart=\nExecStart=(.*?)```", PAGE, re.DOTALL)[0]
+    shown, unit = (shlex.split(text.replace("\\\n", " ")) for text in (block, _unit()["ExecStart"][0]))
+    assert shown == [*unit, "--operator-metrics"]
+
+
+@pytest.mark.parametrize("template", [False, True], ids=["unit", "template"])
+def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path: Path, template: bool) -> None:
+    text = UNIT.read_text().replace(_unit_command()[0], "/bin/true")
+    copy = tmp_path / (Path(TEMPLATE[1]).name if template else UNIT.name)
+    if template:  # as the page has it made, for standbys
+        _, old, new, _ = TEMPLATE[0].split("/")
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    copy.write_text(text)
     analyze = program("systemd-analyze")
     assert _checked(analyze, "verify", copy) == ""
     _checked(analyze, "security", "--offline=true", "--threshold=20", copy)  # tenths; 100 is wide open
@@ -220,6 +248,23 @@ def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path: Path) -> None:
 
 def test_haproxy_takes_its_file() -> None:
     _checked(program("haproxy"), "-c", "-f", "haproxy.cfg")
+
+
+def test_haproxy_takes_its_file_with_tls(tmp_path: Path) -> None:
+    """As the page says: the mark is taken away, and the certificate lies where compose puts it."""
+    (old, new) = re.findall(r"sed --in-place 's/(.*)/(.*)/' haproxy.cfg", PAGE)[0]
+    text = (DEPLOY / "haproxy.cfg").read_text()
+    assert text.count(old) == 1
+    inside = re.findall(r"site\.pem:(\S+):ro", PAGE)[0]
+    key, certificate = tmp_path / "key.pem", tmp_path / "site.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost"
+    _checked(program("openssl"), *asked.split(), "-keyout", key, "-out", certificate)
+    certificate.write_text(certificate.read_text() + key.read_text())
+    copy = tmp_path / "haproxy.cfg"
+    assert f"ssl crt {inside} " in text
+    copy.write_text(text.replace(old, new).replace(inside, str(certificate)))
+    _checked(program("haproxy"), "-c", "-f", copy)
+    assert re.findall(r"bind :(\d+) ssl", copy.read_text()) == re.findall(r'"443:(\d+)"', PAGE)
 
 
 def test_hadolint_finds_nothing_in_the_dockerfile() -> None:

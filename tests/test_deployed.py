@@ -55,7 +55,8 @@ class Deployment:
     def open_the_entrance(self) -> None:
         """HAProxy with the file of deploy/, but for names that only containers have."""
         text = (DEPLOY / "haproxy.cfg").read_text()
-        text = text.replace("resolvers docker init-addr none", "")
+        assert text.count(" resolvers docker init-addr none") == 1
+        text = text.replace(" resolvers docker init-addr none", "")
         text = re.sub(r"resolvers docker\n(    .*\n)+", "", text)
         text = text.replace("bind :8000", f"bind 127.0.0.1:{self.ports['entrance']}")
         for name in ("service", "standby"):
@@ -169,6 +170,23 @@ def test_the_standby_goes_on_behind_the_same_address(
     until(lambda: deployment.status("service", "/health") == 200, "the old writer")
     assert deployment.status("service", "/ready") == 503
     print(f"handed over in {took:.1f} s")
+
+
+def test_the_examples_fit_what_is_deployed(deployment: Deployment) -> None:
+    found = re.search(r"dpb_[\w-]+", deployment.said("service"))
+    assert found, deployment.said("service")
+    url = f"http://127.0.0.1:{deployment.ports['entrance']}"
+    examples = DEPLOY.parent / "examples" / "service"
+    settings = {**os.environ, "URL": url, "KEY": found[0], "PERSON": "anna"}
+    for command in ([program("sh"), "decide.sh"], [sys.executable, "reader.py", "headline", "3"]):
+        done = subprocess.run(command, cwd=examples, env=settings, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    key = found[0]
+
+    def counted() -> bool:  # what is public is read anew every other second
+        return bool(deployment.ask("entrance", "/v1/experiments/headline", key=key)[1]["decided"] == 4)
+
+    until(counted, "the four decisions")
 
 
 def test_the_password_is_told_to_nobody(deployment: Deployment, postgres: Postgres) -> None:

@@ -1,9 +1,10 @@
 #!/bin/sh
 # One decision and its reward with curl, and what the service tells everybody.
 #
-#   KEY=dpb_… ./decide.sh [experiment] [reward]
+#   KEY=dpb_… PERSON=reader-1 ./decide.sh [experiment] [reward]
 #
-# The key needs the scopes `decide` and `reward`; what is public needs none.
+# The key needs the scopes `decide` and `reward`; what is public needs none. Leave PERSON out where the
+# experiment does not declare `rounds_per_person`.
 set -eu
 URL=${URL:-http://127.0.0.1:8000}
 EXPERIMENT=${1:-headline}
@@ -23,6 +24,12 @@ data = "$quoted"
 END
 }
 
+# refused ANSWER: it says what is wrong.
+refused() {
+    printf '%s\n' "$1" >&2
+    exit 1
+}
+
 # field NAME: the text of that field in the JSON on the input.
 field() {
     sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p"
@@ -30,14 +37,16 @@ field() {
 
 # A new key for each decision. Asked again with the same one, the service repeats its answer.
 REQUEST=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+WHO=${PERSON:+", \"person\": \"$PERSON\""}
 
-DECISION=$(post "/v1/experiments/$EXPERIMENT/decide" "{\"request\": \"$REQUEST\"}")
+DECISION=$(post "/v1/experiments/$EXPERIMENT/decide" "{\"request\": \"$REQUEST\"$WHO}") || refused "$DECISION"
 echo "decided:  $DECISION"
 
 # … show the action to the person, see what she does …
 
 TICKET=$(printf '%s' "$DECISION" | field ticket)
-echo "rewarded: $(post /v1/reward "{\"ticket\": \"$TICKET\", \"reward\": $REWARD}")"
+RECORDED=$(post /v1/reward "{\"ticket\": \"$TICKET\", \"reward\": $REWARD}") || refused "$RECORDED"
+echo "rewarded: $RECORDED"
 
 echo "public:   $(curl --silent --show-error --fail "$URL/v1/experiments/$EXPERIMENT")"
 echo "The page for everybody is $URL/"

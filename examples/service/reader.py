@@ -2,21 +2,22 @@
 
     KEY=dpb_… python reader.py [experiment] [readers]
 
-The key needs the scopes `decide` and `reward`. On a site, the lines of `visit` are all there is. If the
-experiment declares `rounds_per_person`, name the visitor too: `client.decide(experiment, person=…)`.
+It needs `pip install '.[client]'`, and a key with the scopes `decide` and `reward`. On a site, the
+lines of `visit` are all there is.
 """
 
 import os
 import random
 import sys
+import uuid
 from collections import Counter
 
 from dpbandits.client import Client, ServiceError
 
 
-def visit(client: Client, experiment: str) -> str:
+def visit(client: Client, experiment: str, reader: str | None) -> str:
     """One visit: decide, show, say how it went."""
-    decision = client.decide(experiment)
+    decision = client.decide(experiment, person=reader)
     clicked = random.random() < taste(decision.action)
     if not client.reward(decision, 1.0 if clicked else 0.0):
         print("too late: the round had closed")
@@ -32,7 +33,10 @@ def main(experiment: str = "headline", readers: str = "100") -> None:
     """Let them come, and show which headlines they saw."""
     url = os.environ.get("URL", "http://127.0.0.1:8000")
     with Client(url, os.environ["KEY"]) as client:
-        shown = Counter(visit(client, experiment) for _ in range(int(readers)))
+        # Named where the experiment tells people apart. A site knows its own; these are new each time.
+        told_apart = client.experiment(experiment)["problem"]["rounds_per_person"] is not None
+        names = (f"reader-{uuid.uuid4()}" if told_apart else None for _ in range(int(readers)))
+        shown = Counter(visit(client, experiment, name) for name in names)
         for action, times in shown.most_common():
             print(f"{times:6} × {action}")
         print(f"{len(client.ledger(experiment))} entries in the ledger; everybody may see {url}/")

@@ -8,11 +8,13 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import opened
 from needed import program
+from postgres import free_port
 
 from dpbandits.service.run import read_experiments
 
@@ -23,10 +25,11 @@ pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).parents[2] / "examples" / "service"
 KEY = "dpb_example"
 LABEL = "a <b>bold</b> headline"
+DECIDE = "/v1/experiments/headline/decide"
 
 
-class Site(ThreadingHTTPServer):
-    """The service and, under /decisions, a site that passes requests on to it and adds the key."""
+class StandIn(ThreadingHTTPServer):
+    """The service, as far as examples use it."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -34,7 +37,7 @@ class Site(ThreadingHTTPServer):
         self.rewarded: list[dict[str, Any]] = []
         self.came = threading.Event()  # a reward
         self.busy = 0  # times to say so
-        self.keys: set[str | None] = set()  # that browsers sent
+        self.asks_who = True
 
     @property
     def url(self) -> str:
@@ -42,45 +45,40 @@ class Site(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Site
+    server: StandIn
 
     def do_POST(self) -> None:
         sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        key = self.headers["authorization"]
-        if self.path.startswith("/decisions/"):
-            self.server.keys.add(key)
-            key = f"Bearer {KEY}"
-        if key != f"Bearer {KEY}" or self.headers["content-type"] != "application/json":
+        key, kind = self.headers["authorization"], self.headers["content-type"]
+        if key != f"Bearer {KEY}" or kind != "application/json":
             self.answer(401, {})
         elif self.server.busy:
             self.server.busy -= 1
             self.answer(503, {})
-        elif self.path.endswith("/v1/experiments/headline/decide"):
+        elif self.path == DECIDE and bool(sent.get("person")) != self.server.asks_who:
+            self.answer(422, {"detail": "It is the person."})
+        elif self.path == DECIDE:
             self.server.decided.append(sent)
             ticket = f"ticket-{len(self.server.decided)}"
             self.answer(200, {"ticket": ticket, "action": LABEL, "expires": None} | COUNTED)
         else:
-            assert self.path.endswith("/v1/reward")
+            assert self.path == "/v1/reward"
             self.server.rewarded.append(sent)
             self.answer(200, {"recorded": True, "repeated": False})
             self.server.came.set()
 
     def do_GET(self) -> None:
-        name = self.path.removeprefix("/")
-        if name in {"index.html", "decide.js"}:
-            kind = "text/html" if name == "index.html" else "text/javascript"
-            self.answer(200, (EXAMPLES / name).read_bytes(), kind)
-        elif self.path.startswith("/v1/experiments/headline/ledger?after="):
+        if self.path.startswith("/v1/experiments/headline/ledger?after="):
             self.answer(200, {"entries": [{"number": 0}] if self.path.endswith("=-1") else []})
-        elif self.path == "/v1/experiments/headline":
-            self.answer(200, {"name": "headline"})
         else:
-            self.answer(204, b"")
+            assert self.path == "/v1/experiments/headline"
+            rounds = 1 if self.server.asks_who else None
+            self.answer(200, {"name": "headline", "problem": {"rounds_per_person": rounds}})
 
-    def answer(self, status: int, value: Any, kind: str = "application/json") -> None:
-        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+    def answer(self, status: int, value: Any) -> None:
+        body = json.dumps(value).encode()
         self.send_response(status)
-        self.send_header("content-type", kind)
+        self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -93,17 +91,30 @@ COUNTED = {"counted": True, "repeated": False}
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        thread = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01})
+def service() -> Iterator[StandIn]:
+    with StandIn() as service:
+        thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield site
-        site.shutdown()
+        yield service
+        service.shutdown()
         thread.join()
 
 
-def run(site: Site, *command: object, key: str = KEY) -> subprocess.CompletedProcess[str]:
-    settings = os.environ | {"KEY": key, "URL": site.url}
+@pytest.fixture
+def site(service: StandIn) -> Iterator[str]:
+    """The example's site in front of it; its address."""
+    settings = os.environ | {"KEY": KEY, "URL": service.url, "PORT": str(free_port())}
+    command = [sys.executable, str(EXAMPLES / "site.py")]
+    with subprocess.Popen(command, env=settings, stdout=PIPE, stderr=DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+def run(
+    service: StandIn, *command: object, key: str = KEY, **more: str
+) -> subprocess.CompletedProcess[str]:
+    settings = os.environ | {"KEY": key, "URL": service.url} | more
     return subprocess.run(
         [str(part) for part in command],
         env=settings,
@@ -114,49 +125,59 @@ def run(site: Site, *command: object, key: str = KEY) -> subprocess.CompletedPro
     )
 
 
-def test_with_curl(site: Site) -> None:
+def test_with_curl(service: StandIn) -> None:
     program("curl")
-    done = run(site, EXAMPLES / "decide.sh", "headline", "0.5")
+    done = run(service, EXAMPLES / "decide.sh", "headline", "0.5", PERSON="anna")
     assert done.returncode == 0, done.stderr
-    (asked,) = site.decided
-    assert len(asked["request"]) == 32
-    assert site.rewarded == [{"ticket": "ticket-1", "reward": 0.5}]
-    assert '{"name": "headline"}' in done.stdout and f"{site.url}/" in done.stdout
+    (asked,) = service.decided
+    assert len(asked["request"]) == 32 and asked["person"] == "anna"
+    assert service.rewarded == [{"ticket": "ticket-1", "reward": 0.5}]
+    assert '{"name": "headline"' in done.stdout and f"{service.url}/" in done.stdout
 
 
-def test_curl_tries_again(site: Site) -> None:
+def test_curl_tries_again(service: StandIn) -> None:
     program("curl")
-    site.busy = 1
-    done = run(site, EXAMPLES / "decide.sh")
+    service.busy, service.asks_who = 1, False
+    done = run(service, EXAMPLES / "decide.sh")
     assert done.returncode == 0, done.stderr
-    assert len(site.decided) == len(site.rewarded) == 1
+    assert len(service.decided) == len(service.rewarded) == 1
 
 
-def test_curl_stops_at_a_refusal(site: Site) -> None:
+def test_curl_stops_at_a_refusal(service: StandIn) -> None:
     program("curl")
-    done = run(site, EXAMPLES / "decide.sh", key="dpb_wrong")
+    done = run(service, EXAMPLES / "decide.sh", key="dpb_wrong")
     assert done.returncode != 0
     assert "401" in done.stderr and "dpb_wrong" not in done.stdout + done.stderr
-    assert site.decided == site.rewarded == []
+    assert service.decided == service.rewarded == []
 
 
-def test_with_the_client(site: Site) -> None:
-    done = run(site, sys.executable, EXAMPLES / "reader.py", "headline", "3")
+def test_curl_says_what_is_wrong(service: StandIn) -> None:
+    program("curl")
+    done = run(service, EXAMPLES / "decide.sh")
+    assert done.returncode == 1
+    assert "422" in done.stderr and "It is the person." in done.stderr
+
+
+@pytest.mark.parametrize("asks_who", [True, False], ids=["told-apart", "not-told-apart"])
+def test_with_the_client(service: StandIn, asks_who: bool) -> None:
+    service.asks_who = asks_who
+    done = run(service, sys.executable, EXAMPLES / "reader.py", "headline", "3")
     assert done.returncode == 0, done.stderr
-    assert len({asked["request"] for asked in site.decided}) == 3
-    assert [sent["ticket"] for sent in site.rewarded] == ["ticket-1", "ticket-2", "ticket-3"]
-    assert {sent["reward"] for sent in site.rewarded} <= {0.0, 1.0}
+    assert len({asked["request"] for asked in service.decided}) == 3
+    assert len({asked.get("person") for asked in service.decided}) == (3 if asks_who else 1)
+    assert [sent["ticket"] for sent in service.rewarded] == ["ticket-1", "ticket-2", "ticket-3"]
+    assert {sent["reward"] for sent in service.rewarded} <= {0.0, 1.0}
     assert f"3 × {LABEL}" in done.stdout
 
 
-def test_the_client_says_what_is_wrong(site: Site) -> None:
-    done = run(site, sys.executable, EXAMPLES / "reader.py", key="dpb_wrong")
+def test_the_client_says_what_is_wrong(service: StandIn) -> None:
+    done = run(service, sys.executable, EXAMPLES / "reader.py", key="dpb_wrong")
     assert done.returncode == 1
     assert done.stderr.startswith("unreadable (401)") and "Traceback" not in done.stderr
 
 
-def test_a_click_in_a_browser(site: Site, browser: "Browser") -> None:
-    with opened(browser, f"{site.url}/index.html") as page:
+def test_a_click_in_a_browser(service: StandIn, site: str, browser: "Browser") -> None:
+    with opened(browser, site) as page:
         page.wait_for_function("text => headline.textContent === text", arg=LABEL)
         assert page.locator("b").count() == 0  # a label is not HTML
         with page.expect_response("**/v1/reward") as answer:
@@ -165,8 +186,22 @@ def test_a_click_in_a_browser(site: Site, browser: "Browser") -> None:
         answer.value.finished()
         page.click("#headline")
         page.goto("about:blank")
-    assert site.rewarded == [{"ticket": "ticket-1", "reward": 1}]
-    assert site.keys == {None}
+    assert service.rewarded == [{"ticket": "ticket-1", "reward": 1}]
+
+
+def test_the_site_says_who_it_is(service: StandIn, site: str, page: "Page") -> None:
+    def visit() -> str:
+        page.goto(site)
+        page.wait_for_function("text => headline.textContent === text", arg=LABEL)
+        return str(service.decided[-1]["person"])
+
+    first = visit()
+    assert visit() == first
+    page.context.clear_cookies()
+    assert visit() != first
+    made_up = {"name": "visitor", "value": "the-queen", "url": site}
+    page.context.add_cookies([made_up])  # type: ignore[list-item]
+    assert visit() not in (first, "the-queen")
 
 
 @pytest.fixture
@@ -177,24 +212,24 @@ def page(browser: "Browser") -> "Iterator[Page]":
     context.close()
 
 
-def test_a_page_that_is_left(site: Site, page: "Page") -> None:
-    page.goto(f"{site.url}/index.html")
+def test_a_page_that_is_left(service: StandIn, site: str, page: "Page") -> None:
+    page.goto(site)
     page.wait_for_function("text => headline.textContent === text", arg=LABEL)
     page.goto("about:blank")
-    assert site.came.wait(10)
-    assert site.rewarded == [{"ticket": "ticket-1", "reward": 0}]
+    assert service.came.wait(10)
+    assert service.rewarded == [{"ticket": "ticket-1", "reward": 0}]
 
 
-def test_a_page_without_a_decision_stays_as_it_is(site: Site, page: "Page") -> None:
-    site.busy = 1
+def test_a_page_without_a_decision_stays_as_it_is(service: StandIn, site: str, page: "Page") -> None:
+    service.busy = 10
     with page.expect_console_message(lambda said: "no decision (503)" in said.text):
-        page.goto(f"{site.url}/index.html")
+        page.goto(site)
     assert page.inner_text("#headline") == "Today's story"
 
 
 def test_the_experiments_can_be_served() -> None:
     (terms,) = read_experiments(EXAMPLES / "experiments.toml")
-    assert terms.name == "headline" and terms.problem.rounds_per_person is None
+    assert terms.name == "headline" and terms.problem.rounds_per_person == 1
 
 
 def test_the_page_is_short_and_holds_no_key() -> None:
