@@ -75,6 +75,7 @@ request_keys = sa.Table(
     sa.Column("key", sa.LargeBinary(16), primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Index("request_keys_at", "experiment", "at"),
+    sqlite_with_rowid=False,  # keys are random: one tree of them is enough to write to
 )
 ledger = sa.Table(
     "ledger",
@@ -96,7 +97,12 @@ api_keys = sa.Table(
 
 _LOCK = 0x6470_6261_6E64  # of PostgreSQL: any number that is ours
 _NOW = "extract(epoch from clock_timestamp())"  # by PostgreSQL's clock
-_PRAGMAS = {"journal_mode": "wal", "synchronous": "2", "secure_delete": "1"}
+_PRAGMAS = {
+    "journal_mode": "wal",
+    "synchronous": "2",
+    "secure_delete": "1",
+    "wal_autocheckpoint": "4000",
+}
 
 
 class Fenced(Exception):

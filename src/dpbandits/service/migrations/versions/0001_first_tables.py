@@ -43,6 +43,7 @@ def upgrade() -> None:
         sa.Column("experiment", sa.Integer, primary_key=True),
         sa.Column("key", sa.LargeBinary(16), primary_key=True),
         sa.Column("at", sa.BigInteger, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_index("request_keys_at", "request_keys", ["experiment", "at"])
     op.create_table(
