@@ -49,7 +49,7 @@ def _plain(policy: Policy, environment: Environment, run: int) -> Any:
     """The plain loop, fed with the run's generators."""
     ledger = loop.Ledger.on(_GRID)
     streams = [start_philox(philox_key(_SEED), run, stream) for stream in range(3)]
-    states = *policy.begin(environment.problem(int(_GRID[-1]))), environment.world()
+    states = *policy.begin(environment.problem(int(_GRID[-1]))), environment.small_world()
     loop.run_rounds(*states, streams, ledger, int(_GRID[-1]))
     return ledger.curves
 
@@ -57,7 +57,7 @@ def _plain(policy: Policy, environment: Environment, run: int) -> Any:
 def _check_blocks_and_waves() -> None:
     """A run is the same beside others and alone, in one piece and in chunks, whatever the block."""
     policy, environment = NoiseAwareIMED(privacy=PureDP(1.0)), BernoulliArms([0.8, 0.5, 0.2])
-    states = *policy.begin(environment.problem(40)), environment.world()
+    states = *policy.begin(environment.problem(40)), environment.small_world()
     found = []
     for runs, block, stops in (((3, 4, 5), 2, (40,)), ((4, 9), 1, (7, 8, 40)), ((4,), 32, (40,))):
         wave = Wave(*states, loop.Ledger.on(_GRID), philox_key(_SEED), np.array(runs), block=block)

@@ -29,7 +29,7 @@ def ptx(patch: pytest.MonkeyPatch, policy: Policy, environment: Environment) -> 
     )
     gpu._declare_methods()
     ledger = Ledger.on(np.arange(1, 100))
-    states = *policy.begin(environment.problem(1000)), environment.world()
+    states = *policy.begin(environment.problem(1000)), environment.small_world()
     arguments = *map(_of_two_runs, (*states, ledger)), np.zeros((3, SIZE, 2), np.int64), 1000
     kinds = tuple(_typeof(one) for one in arguments)
     code, _ = _cuda.compile_ptx(gpu.play_one, kinds, cc=_CAPABILITY)

@@ -55,7 +55,7 @@ def play_on_gpu(
     rounds = int(grid[-1])
     problem = problem_of(environment, rounds, rounds_per_person)
     policy.check(problem)
-    states = *policy.begin(problem), environment.world()
+    states = *policy.begin(problem), environment.small_world()
     ledger, numbers = Ledger.on(grid), np.fromiter(runs, np.int64)
     say(f"compiling {policy.name()} for the GPU, in every process …")
     for numbers_of_wave in waves(numbers, *states, ledger):
