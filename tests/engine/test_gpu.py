@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from movielens_files import write_100k
 
-from dpbandits import Policy
+from dpbandits import Policy, simulate
 from dpbandits.engine import Chance, has_pauses
+from dpbandits.errors import InvalidInput
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms import UniformArms
 from dpbandits.policies.matroid import UniformBases
@@ -109,3 +110,11 @@ def test_the_simulator_plays_what_the_plain_loop_does() -> None:
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "policies agree" in result.stdout
+
+
+def test_without_a_gpu_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpbandits.engine import gpu
+
+    monkeypatch.setattr(gpu, "device_name", lambda: None)
+    with pytest.raises(InvalidInput, match="needs an NVIDIA GPU and its driver, and none was found"):
+        simulate(UniformArms(), BernoulliArms((0.5, 0.6)), 10, 2, device="cuda")

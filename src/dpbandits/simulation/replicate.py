@@ -15,6 +15,7 @@ from dpbandits import checks
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import HorizonReached, InvalidInput
 from dpbandits.policies import Policy
+from dpbandits.problems import Problem
 from dpbandits.simulation.checkpoint import Checkpoint
 from dpbandits.simulation.gpu import about_gpu, check_gpu_can, play_on_gpu
 from dpbandits.simulation.progress import RoundsBar
@@ -89,11 +90,7 @@ def simulate(
         guarantee = policy.guarantee(problem)
         if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
             raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
-    if device == "cuda" and not timing.is_one_at_a_time:
-        raise InvalidInput('device="cuda" plays rounds one at a time, without in_flight and traffic')
-    made_by = about_gpu() if device == "cuda" else {}
-    for label, policy in chosen.items() if device == "cuda" else ():
-        check_gpu_can(label, policy, problem)
+    made_by = _checked_gpu(chosen, problem, timing) if device == "cuda" else {}
     grid = thin_grid(rounds, points)
     options: dict[str, Any] = {
         "timing": None if timing.is_one_at_a_time else timing,
@@ -118,6 +115,15 @@ def simulate(
             raise
     kept.forget()
     return Trace.of(header, grid, played)
+
+
+def _checked_gpu(policies: dict[str, Policy], problem: Problem, timing: Timing) -> dict[str, str]:
+    """What a trace says of the GPU; refused is what it cannot play."""
+    if not timing.is_one_at_a_time:
+        raise InvalidInput('device="cuda" plays rounds one at a time, without in_flight and traffic')
+    for label, policy in policies.items():
+        check_gpu_can(label, policy, problem)
+    return about_gpu()
 
 
 def thin_grid(rounds: int, points: int = 100) -> NDArray[np.int64]:
