@@ -13,6 +13,7 @@ Needs the extra `cuda`: this module is imported where it is used.
 
 import functools
 import threading
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -136,7 +137,7 @@ class Wave:
             *(_repeated(array, runs.size) for array in ledger[1:]),
         )
         self._words = cuda.device_array((_STREAMS, SIZE, runs.size), np.int64)
-        self._launch(_kernel(_begin_streams), self._words, *key, cuda.to_device(runs))
+        _launch(_kernel(_begin_streams), runs.size, block, self._words, *key, cuda.to_device(runs))
         combination = tuple(one for state in (public, world) for one in classes(state))
         self._play = _kernel(play_one, combination)
 
@@ -144,16 +145,14 @@ class Wave:
         """Play all runs until `stop`; the number of rounds that all have played, which is less where a
         run broke off: the GPU has no errors that could say why.
         """
-        self._launch(self._play, *self._states, self._ledger, self._words, stop)
+        arguments = *self._states, self._ledger, self._words, stop
+        _launch(self._play, self.size, self._block, *arguments)
         return int(self._ledger.done.copy_to_host()[0].min())  # type: ignore[attr-defined]
 
     def curves(self) -> NDArray[np.float64]:
         """(runs, points, 3)."""
         stacked: NDArray[np.float64] = self._ledger.curves.copy_to_host()  # type: ignore[attr-defined]
         return np.ascontiguousarray(np.moveaxis(stacked, -1, 0))
-
-    def _launch(self, kernel: Any, *arguments: Any) -> None:
-        kernel[-(-self.size // self._block), self._block](*arguments)
 
 
 def waves(runs: NDArray[np.int64], *states: Any) -> Iterator[NDArray[np.int64]]:
@@ -202,9 +201,14 @@ def _repeated(array: Any, runs: int) -> Any:
     stacked = cuda.device_array((*array.shape, runs), array.dtype)
     if array.size:
         flat = cuda.to_device(np.ascontiguousarray(array).reshape(-1))
-        blocks = -(-runs // _BLOCK)
-        _kernel(_repeat)[blocks, _BLOCK](flat, stacked.reshape(array.size, runs))
+        _launch(_kernel(_repeat), runs, _BLOCK, flat, stacked.reshape(array.size, runs))
     return stacked
+
+
+def _launch(kernel: Any, runs: int, block: int, *arguments: Any) -> None:
+    with warnings.catch_warnings():  # that few runs leave most of a GPU idle
+        warnings.filterwarnings("ignore", message="Grid size")
+        kernel[-(-runs // block), block](*arguments)
 
 
 _LOCK = threading.Lock()
