@@ -1,12 +1,12 @@
 """Rounds a second on a GPU for four families of policies, and a million runs of one of them.
 
-`python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once and of threads a block:
-a state that lives in memory is played fastest where not too many of them are.
+`python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block and
+registers a thread: a state that lives in memory is played fastest where not too many of them are.
 """
 
 import argparse
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,20 +38,25 @@ CASES = (
 )
 
 
-def wave_of(case: Case, runs: int, block: int, *, small: bool = True) -> Wave:
+def wave_of(
+    case: Case, runs: int, block: int = 128, registers: int | None = None, *, small: bool = True
+) -> Wave:
     """All runs at the start, compiled."""
     world = case.environment.small_world() if small else case.environment.world()
     states = *case.policy.begin(case.environment.problem(_HORIZON)), world
     ledger = Ledger.on(np.array([_HORIZON]))
-    wave = Wave(*states, ledger, philox_key(0), np.arange(runs), block=block)
+    options: Any = {"block": block, "registers": registers}
+    wave = Wave(*states, ledger, philox_key(0), np.arange(runs), **options)
     wave.play(0)
     return wave
 
 
-def measured(case: Case, runs: int, block: int, *, small: bool = True) -> str:
+def measured(
+    case: Case, runs: int, block: int = 128, registers: int | None = None, *, small: bool = True
+) -> str:
     """Chunks of about a quarter of a second until the horizon, or for a few seconds."""
     began = time.perf_counter()
-    wave = wave_of(case, runs, block, small=small)
+    wave = wave_of(case, runs, block, registers, small=small)
     compiling = time.perf_counter() - began
     done, size, spent = 0, 100, 0.0
     while done < _HORIZON and spent < _SECONDS:
@@ -64,14 +69,15 @@ def measured(case: Case, runs: int, block: int, *, small: bool = True) -> str:
     each = sum(map(bytes_of_run, case.policy.begin(case.environment.problem(_HORIZON))))
     return (
         f"{case.policy.name():20} {runs:>9,} runs × {done:>7,} rounds, block {block:3}, "
-        f"{'small' if small else 'usual'} world: {rate:8.3f} · 10⁹ rounds/s (goal {case.goal:g}), "
-        f"{spent:.2f} s, compiled in {compiling:.1f} s, state {each} B"
+        f"registers {registers or 'any'}, {'small' if small else 'usual'} world: "
+        f"{rate:8.3f} · 10⁹ rounds/s (goal {case.goal:g}), {spent:.2f} s, "
+        f"compiled in {compiling:.1f} s, state {each} B"
     )
 
 
 def million_runs() -> str:
     """All rounds of a million runs of the first, and their mean regret."""
-    wave = wave_of(CASES[0], _MILLION, 128)
+    wave = wave_of(CASES[0], _MILLION)
     began = time.perf_counter()
     for stop in range(_HORIZON // 10, _HORIZON + 1, _HORIZON // 10):
         assert wave.play(stop) == stop
@@ -91,17 +97,19 @@ def main() -> None:
     sweep = options.parse_args().sweep
     print(device_name(), flush=True)
     for case in CASES:
-        print(measured(case, case.runs, 128), flush=True)
+        print(measured(case, case.runs), flush=True)
     print(million_runs(), flush=True)
     if not sweep:
         return
-    for case in CASES:
-        sizes = (1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 20)
-        for runs in sizes if case is CASES[-1] else (1 << 18, 1 << 20):
-            for block in (64, 128, 256):
-                print(measured(case, runs, block), flush=True)
+    for case in CASES[:-1]:
+        for few in (128, 96, 64):
+            print(measured(case, case.runs, registers=few), flush=True)
+        print(measured(case, case.runs, block=256), flush=True)
+    for runs in (1 << 14, 1 << 15, 1 << 16, 1 << 18):
+        for registers in (None, 128, 64):
+            print(measured(CASES[-1], runs, registers=registers), flush=True)
     for runs in (1 << 15, 1 << 17):
-        print(measured(CASES[-1], runs, 128, small=False), flush=True)
+        print(measured(CASES[-1], runs, small=False), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from dpbandits import Policy
 from dpbandits.engine import gpu
 from dpbandits.engine.loop import Ledger
-from dpbandits.engine.philox import SIZE
+from dpbandits.engine.philox import CHANGING
 from dpbandits.worlds import Environment
 
 _CAPABILITY = 9, 0
@@ -30,8 +30,8 @@ def ptx(patch: pytest.MonkeyPatch, policy: Policy, environment: Environment) -> 
     gpu._declare_methods()
     ledger = Ledger.on(np.arange(1, 100))
     states = *policy.begin(environment.problem(1000)), environment.small_world()
-    arguments = *map(_of_two_runs, (*states, ledger)), np.zeros((3, SIZE, 2), np.int64), 1000
-    kinds = tuple(_typeof(one) for one in arguments)
+    arguments = *map(_of_two_runs, (*states, ledger)), np.zeros((3, CHANGING, 2), np.int64)
+    kinds = tuple(_typeof(one) for one in (*arguments, np.zeros(2, np.int64), 1, 2, 1000))
     code, _ = _cuda.compile_ptx(gpu.play_one, kinds, cc=_CAPABILITY)
     return str(code)
 

@@ -26,7 +26,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from dpbandits.engine.loop import Ledger, run_rounds
-from dpbandits.engine.philox import SIZE, Philox, set_philox
+from dpbandits.engine.philox import CHANGING, FIXED, SIZE, Philox, set_philox, start_philox
 from dpbandits.engine.state import ANYTHING, FROM_RECIPE, classes, limits_of
 from dpbandits.engine.verbs import INLINED, METHODS
 
@@ -77,28 +77,43 @@ def _expression(kind: Any, path: str, names: dict[str, Any]) -> str:
     return f"{name}({', '.join(_expression(one, f'{path}.{field}', names) for field, one in fields)})"
 
 
-def play_one(public: Any, secret: Any, world: Any, ledger: Any, words: Any, stop: int) -> None:
-    """What a thread does: load its generators, play rounds until `stop`, keep the generators."""
+def play_one(
+    public: Any,
+    secret: Any,
+    world: Any,
+    ledger: Any,
+    words: Any,
+    runs: Any,
+    first_key: int,
+    second_key: int,
+    stop: int,
+) -> None:
+    """What a thread does: load its generators, play rounds until `stop`, keep the generators.
+
+    What never changes about a generator is made anew, so that the compiler sees what it has in common
+    with the others; of the rest it makes registers.
+    """
     run = cuda.grid(1)
-    if run < words.shape[2]:
+    if run < runs.size:
+        key, number = (first_key, second_key), runs[run]
         noise = cuda.local.array(SIZE, types.int64)
         explore = cuda.local.array(SIZE, types.int64)
         chance = cuda.local.array(SIZE, types.int64)
-        for i in range(SIZE):
-            noise[i], explore[i], chance[i] = words[0, i, run], words[1, i, run], words[2, i, run]
+        set_philox(noise, key, number, 0)
+        set_philox(explore, key, number, 1)
+        set_philox(chance, key, number, 2)
+        for i in range(CHANGING):
+            noise[FIXED + i] = words[0, i, run]
+            explore[FIXED + i] = words[1, i, run]
+            chance[FIXED + i] = words[2, i, run]
         streams = (Philox(noise), Philox(explore), Philox(chance))
         run_rounds(
             part(public, run), part(secret, run), part(world, run), streams, part(ledger, run), stop
         )
-        for i in range(SIZE):
-            words[0, i, run], words[1, i, run], words[2, i, run] = noise[i], explore[i], chance[i]
-
-
-def _begin_streams(words: Any, first: int, second: int, runs: Any) -> None:
-    run = cuda.grid(1)
-    if run < words.shape[2]:
-        for stream in range(_STREAMS):
-            set_philox(words[stream, :, run], (first, second), runs[run], stream)
+        for i in range(CHANGING):
+            words[0, i, run] = noise[FIXED + i]
+            words[1, i, run] = explore[FIXED + i]
+            words[2, i, run] = chance[FIXED + i]
 
 
 def _repeat(values: Any, stacked: Any) -> None:
@@ -128,24 +143,32 @@ class Wave:
         ledger: Ledger,
         key: tuple[int, int],
         runs: NDArray[np.int64],
+        *,
         block: int = _BLOCK,
+        registers: int | None = None,
     ) -> None:
+        """`block` threads at a time, each with at most that many registers: neither changes a result."""
         self.size, self._block = runs.size, block
         self._states = tuple(_stacked(state, runs.size) for state in (public, secret, world))
         self._ledger = Ledger(
             Shared(cuda.to_device(ledger.grid)),  # type: ignore[arg-type]
             *(_repeated(array, runs.size) for array in ledger[1:]),
         )
-        self._words = cuda.device_array((_STREAMS, SIZE, runs.size), np.int64)
-        _launch(_kernel(_begin_streams), runs.size, block, self._words, *key, cuda.to_device(runs))
+        streams = [start_philox(key, 0, stream).words[FIXED:] for stream in range(_STREAMS)]
+        self._streams = _repeated(np.stack(streams), runs.size), cuda.to_device(runs), *key
         combination = tuple(one for state in (public, world) for one in classes(state))
-        self._play = _kernel(play_one, combination)
+        self._play = _kernel(play_one, combination, registers)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether its code is there, in this process."""
+        return _config.ENABLE_CUDASIM or bool(self._play.overloads)
 
     def play(self, stop: int) -> int:
         """Play all runs until `stop`; the number of rounds that all have played, which is less where a
         run broke off: the GPU has no errors that could say why.
         """
-        arguments = *self._states, self._ledger, self._words, stop
+        arguments = *self._states, self._ledger, *self._streams, stop
         _launch(self._play, self.size, self._block, *arguments)
         return int(self._ledger.done.copy_to_host()[0].min())  # type: ignore[attr-defined]
 
@@ -157,7 +180,7 @@ class Wave:
 
 def waves(runs: NDArray[np.int64], *states: Any) -> Iterator[NDArray[np.int64]]:
     """The runs in as few parts as the memory of the GPU allows."""
-    each = _STREAMS * SIZE * 8 + sum(bytes_of_run(state) for state in states)
+    each = (_STREAMS * CHANGING + 1) * 8 + sum(bytes_of_run(state) for state in states)
     free = cuda.current_context().get_memory_info().free
     size = int(max(1, min(_MOST, runs.size, _ROOM * free / each)))
     for first in range(0, runs.size, size):
@@ -214,17 +237,17 @@ def _launch(kernel: Any, runs: int, block: int, *arguments: Any) -> None:
 _LOCK = threading.Lock()
 
 
-def _kernel(function: Any, states: tuple[type, ...] = ()) -> Any:
+def _kernel(function: Any, states: tuple[type, ...] = (), registers: int | None = None) -> Any:
     """A kernel of its own for each combination of classes, as in `loop.py`."""
     with _LOCK:
-        return _compile(function, states)
+        return _compile(function, states, registers)
 
 
 @functools.cache
-def _compile(function: Any, states: tuple[type, ...]) -> Any:
+def _compile(function: Any, states: tuple[type, ...], registers: int | None) -> Any:
     del states  # only the key
     _declare_methods()
-    return cuda.jit(function)
+    return cuda.jit(function) if registers is None else cuda.jit(max_registers=registers)(function)
 
 
 @functools.cache

@@ -27,6 +27,7 @@ _ROUNDS = 10
 _UNIT = 2.0**-53
 # Places in the words of a generator.
 _KEY, _RUN, _STREAM, _MADE, _SPARE, _NORMAL, SIZE = 0, 2, 3, 4, 5, 6, 7
+FIXED, CHANGING = 4, 3  # how many of them never change, and how many draws do
 _NONE = -1  # no spare
 
 

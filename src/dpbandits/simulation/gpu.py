@@ -57,9 +57,10 @@ def play_on_gpu(
     policy.check(problem)
     states = *policy.begin(problem), environment.small_world()
     ledger, numbers = Ledger.on(grid), np.fromiter(runs, np.int64)
-    say(f"compiling {policy.name()} for the GPU, in every process …")
     for numbers_of_wave in waves(numbers, *states, ledger):
         wave = Wave(*states, ledger, philox_key(seed), numbers_of_wave, **options)
+        if not wave.is_compiled:
+            say(f"compiling {policy.name()} for the GPU, in every process …")
         spent = _play_wave(policy, wave, rounds, advance) / wave.size
         for run, curves in zip(numbers_of_wave.tolist(), wave.curves(), strict=True):
             yield run, Played(curves, spent)
