@@ -62,7 +62,9 @@ def play_on_gpu(
         if not wave.is_compiled:
             say(f"compiling {policy.name()} for the GPU, in every process …")
         spent = _play_wave(policy, wave, rounds, advance) / wave.size
-        for run, curves in zip(numbers_of_wave.tolist(), wave.curves(), strict=True):
+        found = wave.curves()
+        del wave  # its memory is the next one's
+        for run, curves in zip(numbers_of_wave.tolist(), found, strict=True):
             yield run, Played(curves, spent)
 
 
