@@ -3,12 +3,13 @@
 A program of its own: numba is told to simulate before it is imported.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from dpbandits import NoiseAwareIMED, Policy, PureDP, simulate
-from dpbandits.engine import has_pauses, loop, steps_of
+from dpbandits.engine import gpu, has_pauses, loop, steps_of
 from dpbandits.engine.gpu import Wave, device_name
 from dpbandits.engine.philox import philox_key, start_philox
 from dpbandits.policies import policy_kinds
@@ -31,6 +32,7 @@ def main() -> None:
             _check(policy, environment)
             count += 1
     _check_blocks_and_waves()
+    _check_small_memory()
     _check_trace()
     print(f"{count} policies agree")
 
@@ -68,6 +70,21 @@ def _check_blocks_and_waves() -> None:
     other = Wave(*states, loop.Ledger.on(_GRID), philox_key(_SEED + 1), np.array([4]))
     other.play(40)
     assert other.curves()[0].tobytes() != found[0]  # the control
+
+
+def _check_small_memory() -> None:
+    """Five runs in waves of two."""
+    policy, environment = NoiseAwareIMED(privacy=PureDP(1.0)), BernoulliArms([0.8, 0.5, 0.2])
+    states = *policy.begin(environment.problem(40)), environment.small_world(), loop.Ledger.on(_GRID)
+    each = sum(map(gpu.bytes_of_run, states)) + 80
+    found = []
+    for memory, sizes in ((float("inf"), [5]), (2.7 * each, [2, 2, 1]), (0.0, [1] * 5)):
+        context = SimpleNamespace(get_memory_info=lambda memory=memory: SimpleNamespace(free=memory))
+        gpu.cuda.current_context = lambda context=context: context
+        assert [wave.size for wave in gpu.waves(np.arange(5), *states)] == sizes
+        played = play_on_gpu(policy, environment, _GRID, _SEED, range(5))
+        found.append([(run, result.curves.tobytes()) for run, result in played])
+    assert found[0] == found[1] == found[2]
 
 
 def _check_trace() -> None:

@@ -162,7 +162,7 @@ class Wave:
     @property
     def is_compiled(self) -> bool:
         """Whether its code is there, in this process."""
-        return _config.ENABLE_CUDASIM or bool(self._play.overloads)
+        return bool(_config.ENABLE_CUDASIM or self._play.overloads)
 
     def play(self, stop: int) -> int:
         """Play all runs until `stop`; the number of rounds that all have played, which is less where a
@@ -189,13 +189,9 @@ def waves(runs: NDArray[np.int64], *states: Any) -> Iterator[NDArray[np.int64]]:
 
 def bytes_of_run(state: Any) -> int:
     """What one more run takes of the GPU's memory."""
+    own = (value for value, shared in _fields(state) if not shared)
     return sum(
-        bytes_of_run(value)
-        if hasattr(value, "_fields")
-        else 0
-        if shared
-        else getattr(value, "nbytes", 0)
-        for value, shared in _fields(state)
+        bytes_of_run(one) if hasattr(one, "_fields") else getattr(one, "nbytes", 0) for one in own
     )
 
 
