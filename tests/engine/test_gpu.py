@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from movielens_files import write_100k
+from needed import missing
 
 from dpbandits import Policy, simulate
 from dpbandits.engine import Chance, has_pauses
@@ -30,11 +31,14 @@ from dpbandits.worlds import (
 )
 from dpbandits.worlds.arms import BernoulliWorld
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("numba_cuda") is None, reason="needs numba-cuda and nvidia-nvvm"),
-]
+pytestmark = pytest.mark.slow
 _SUPPORT = Path(__file__).parents[1] / "support"
+
+
+@pytest.fixture(autouse=True)
+def _compiler() -> None:
+    if find_spec("numba_cuda") is None:
+        missing("numba-cuda")
 
 
 def _plays_on_gpu(policy: Policy) -> bool:
