@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import dpbandits as dpb
 from dpbandits.errors import MissingExtra
 from dpbandits.extras import PACKAGES, check_installed
 
@@ -93,3 +94,10 @@ def test_slow_packages_are_imported_where_they_are_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_a_gpu_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpbandits.extras.find_spec", lambda name: None)
+    world = dpb.worlds.BernoulliArms([0.9, 0.1])
+    with pytest.raises(MissingExtra, match=r"numba_cuda: pip install 'dpbandits\[cuda\]'"):
+        dpb.simulate(dpb.arms.UCB1(), world, 10, 2, device="cuda")

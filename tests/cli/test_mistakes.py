@@ -75,6 +75,7 @@ COMMAND_LINE = [
     ("compare --rounds 1.5", "expected rounds to be a whole number"),
     ("compare --runs few", "expected runs to be a number"),
     ("compare --threads 0", "expected threads"),
+    ("compare --device tpu", "expected device to be one of"),
     ("compare --seed -1", "expected seed"),
     ("compare --delay 3", "say --in-flight too"),
     ("compare --rounds", "'--rounds' requires an argument"),

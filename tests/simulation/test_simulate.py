@@ -15,6 +15,7 @@ from dpbandits.simulation import replicate
 from dpbandits.simulation import run as run_module
 from dpbandits.simulation.replicate import thin_grid
 from dpbandits.simulation.timing import Schedule
+from dpbandits.testing import example_environment
 from dpbandits.testing.driving import drive
 
 WORLD = dpb.worlds.BernoulliArms((0.8, 0.5, 0.2))
@@ -211,3 +212,27 @@ def test_rounds_in_flight_go_on_for_as_many_blocks_as_it_takes(monkeypatch: pyte
     in_one_block = simulate(in_flight=3, runs=1)
     monkeypatch.setattr(Schedule, "size", 5)
     assert same(simulate(in_flight=3, runs=1), in_one_block)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"device": "tpu"}, "expected device to be one of 'cpu', 'cuda', got 'tpu'"),
+        ({"device": "cuda", "in_flight": 3}, 'device="cuda" plays rounds one at a time'),
+        ({"device": "cuda", "runs": 10**8}, "expected runs"),
+    ],
+)
+def test_what_a_gpu_cannot_play_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        simulate(**options)
+
+
+def test_policies_that_pause_are_refused_on_a_gpu() -> None:
+    policy = dpb.kernels.Capri(privacy=dpb.GaussianDP(1.0))
+    world = example_environment(policy.problem_kind)
+    with pytest.raises(InvalidInput, match="capri pauses between rounds for plain Python"):
+        dpb.simulate(policy, world, 100, 2, device="cuda")
+
+
+def test_a_trace_says_what_made_it(trace: dpb.Trace) -> None:
+    assert (trace.device, trace.generator) == ("cpu", "PCG64")

@@ -48,6 +48,7 @@ from dpbandits.reports.figures import PICTURES
 from dpbandits.reports.html import Page
 from dpbandits.reports.tables import Ratio
 from dpbandits.simulation import Trace, simulate
+from dpbandits.simulation.gpu import about_gpu
 from dpbandits.simulation.run import problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import describe
@@ -87,6 +88,9 @@ def compare(
     rounds_per_person: int = typer.Option(
         None, help="People return: at most this many rounds of one person are learned from."
     ),
+    device: str = typer.Option(
+        "cpu", help="Or cuda: every run is a thread on an NVIDIA GPU, with draws of its own."
+    ),
     threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
     twins: bool = typer.Option(True, help="Add each policy's non-private twin."),
     report: Path = typer.Option(None, help="Write a page with the plot, e.g. report.html."),
@@ -109,6 +113,7 @@ def compare(
     length, repeats = whole(rounds, "rounds"), whole(runs, "runs")
     checks.integer(least=1, rounds=length, runs=repeats)
     checks.seed(seed)
+    checks.one_of(("cpu", "cuda"), device=device)
     if threads is not None:
         checks.integer(least=1, threads=threads)
     if delay is not None and in_flight == 1:
@@ -123,6 +128,7 @@ def compare(
     if isinstance(world, MovieRatings) and not as_json:
         console().print(f"{world.films().edition}. {LICENCE}", style="dim")
     timed: dict[str, Any] = {"timing": timing, "rounds_per_person": rounds_per_person}
+    timed |= {"made_by": about_gpu() if device == "cuda" else {}}
     checkpoint = _checkpoint(describe(chosen, world, length, repeats, seed, **timed))
     if checkpoint.exists() and not as_json:
         console().print("resuming where this comparison was stopped", style="dim")
@@ -133,6 +139,7 @@ def compare(
             length,
             repeats,
             seed,
+            device="cuda" if device == "cuda" else "cpu",
             threads=threads,
             progress=True,
             checkpoint=checkpoint,
@@ -167,6 +174,8 @@ def _played(header: dict[str, Any], world: Environment) -> str:
         said += f", {counted(header['in_flight'], 'round')} in flight"
     if "delays" in header:
         said += f", rewards after {number(header['delays']['median'])} decisions (median)"
+    if "gpu" in header:
+        said += f", on {header['gpu']}"
     if "rounds_per_person" in header:
         said += f", at most {header['rounds_per_person']} of one person"
     return said

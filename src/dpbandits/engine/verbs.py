@@ -152,18 +152,38 @@ def _learn_by_message(
 # What follows is for compiled code only.
 
 
-def _declare(verb: str, names: tuple[str, ...]) -> None:
-    """A call of this method on a named tuple is one of the function of its class."""
+class Method(NamedTuple):
+    """How compiled code finds a method of a named tuple."""
+
+    kind: Any  # the tuples that have it, as numba's type
+    name: str
+    find: Any  # given the types of a call, the function that it is of
+    options: Any  # for its compilation
+
+
+METHODS: list[Method] = []  # all that were declared, for targets other than the processor
+
+
+def declare_method(
+    kind: Any, name: str, names: tuple[str, ...], lookup: Callable[[type], Any], options: Any
+) -> None:
+    """A call of this method on a named tuple is one of the function that its class is looked up for."""
 
     def find(self: Any, *given: Any) -> Any:
-        return getattr(self.instance_class, verb, None)
+        return lookup(self.instance_class)
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     typed: Any = find
-    typed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    options = OPTIONS if verb in ("clear", "join", "restate") else INLINED
+    typed.__signature__ = inspect.Signature([inspect.Parameter(one, positional) for one in names])
     declare: Any = overload_method  # its stubs leave out what it hands on to `overload`
-    declare(types.BaseNamedTuple, verb, strict=False, jit_options=options)(find)
+    declare(kind, name, strict=False, jit_options=options)(find)
+    METHODS.append(Method(kind, name, find, options))
+
+
+def _declare(verb: str, names: tuple[str, ...]) -> None:
+    """Verbs are functions of the class itself."""
+    options = OPTIONS if verb in ("clear", "join", "restate") else INLINED
+    declare_method(types.BaseNamedTuple, verb, names, lambda state: getattr(state, verb, None), options)
 
 
 for _verb, _names in _SIGNATURES.items():

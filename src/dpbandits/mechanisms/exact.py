@@ -40,12 +40,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload_method, register_jitable
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine.cache import compiled
-from dpbandits.engine.verbs import INLINED
+from dpbandits.engine.draws import compile_draws
 
 _UNITS = 1 << 30  # s, the scale in units of the grid
 _MARGIN = 1.0 + 2.0**-10
@@ -209,31 +208,9 @@ def below(generator: Any, size: int) -> int:
             return word % size
 
 
-def _declare(method: str, find: Any) -> None:
-    """For compiled code: `find` is given the types of a call, and returns the function that it is of."""
-    declare: Any = overload_method  # its stubs leave out what it hands on
-    # Fields all of one type: not for all named tuples, since some have a field called `laplace`.
-    declare(types.NamedUniTuple, method, strict=False, jit_options=INLINED)(find)
-
-
-def _find_normal(self: Any, loc: Any, scale: Any) -> Any:
-    if self.instance_class is ExactNoise:
-        return lambda self, loc, scale: _normal(self.generator, loc, scale)
-    return None
-
-
-def _find_laplace(self: Any, loc: Any, scale: Any) -> Any:
-    if self.instance_class is ExactNoise:
-        return lambda self, loc, scale: _laplace(self.generator, loc, scale)
-    return None
-
-
-def _find_binomial(self: Any, n: Any, p: Any) -> Any:
-    if self.instance_class is ExactNoise:
-        return lambda self, n, p: self.generator.binomial(n, p)
-    return None
-
-
-_declare("normal", _find_normal)
-_declare("laplace", _find_laplace)
-_declare("binomial", _find_binomial)
+compile_draws(
+    ExactNoise,
+    normal=lambda self, loc, scale: _normal(self.generator, loc, scale),
+    laplace=lambda self, loc, scale: _laplace(self.generator, loc, scale),
+    binomial=lambda self, n, p: self.generator.binomial(n, p),
+)

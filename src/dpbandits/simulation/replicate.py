@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from dpbandits import checks
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import HorizonReached, InvalidInput
 from dpbandits.policies import Policy
+from dpbandits.problems import Problem
 from dpbandits.simulation.checkpoint import Checkpoint
+from dpbandits.simulation.gpu import about_gpu, check_gpu_can, play_on_gpu
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import Played, play, problem_of
 from dpbandits.simulation.timing import Timing
@@ -24,6 +26,8 @@ from dpbandits.worlds import Environment
 from dpbandits.worlds.timing import Delays, Traffic
 
 Task = tuple[str, int]
+Device = Literal["cpu", "cuda"]
+_MOST_ON_GPU = 10_000_000  # runs
 _LAST_CHUNKS = 2.0  # seconds that an interrupted simulation waits for what is being played
 
 
@@ -34,6 +38,7 @@ def simulate(
     runs: int = 20,
     seed: int | None = None,
     *,
+    device: Device = "cpu",
     threads: int | None = None,
     progress: bool | RoundsBar = True,
     checkpoint: str | Path | None = None,
@@ -58,6 +63,10 @@ def simulate(
     later than others', it may look worse than it is). With `traffic` people come by a clock, delays are
     in seconds, and `patience` closes rounds after that many seconds; `in_flight` is then a cap.
     `rounds_per_person` calibrates policies for people who return; here every round is learned from.
+
+    With `device="cuda"` every run is a thread on an NVIDIA GPU (the extra `cuda`). Its draws come from
+    another generator: the same law, other numbers, and one answer for a seed on one kind of GPU. It
+    plays one round at a time, and policies that do not pause.
     """
     chosen = _labelled(policies)
     if not isinstance(environment, Environment):
@@ -65,7 +74,8 @@ def simulate(
             f"expected an environment such as BernoulliArms([.5, .6]), got {checks.shown(environment)}"
         )
     checks.integer(least=1, rounds=rounds)
-    checks.integer(least=1, limit=checks.MOST_ACTIONS, runs=runs)
+    checks.one_of(("cpu", "cuda"), device=device)
+    checks.integer(least=1, limit=_MOST_ON_GPU if device == "cuda" else checks.MOST_ACTIONS, runs=runs)
     threads = (os.cpu_count() or 1) if threads is None else threads
     checks.integer(least=1, limit=1024, threads=threads)
     checks.integer(least=1, limit=checks.MOST_ACTIONS, points=points)
@@ -80,12 +90,13 @@ def simulate(
         guarantee = policy.guarantee(problem)
         if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
             raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
+    made_by = _checked_gpu(chosen, problem, timing) if device == "cuda" else {}
     grid = thin_grid(rounds, points)
     options: dict[str, Any] = {
         "timing": None if timing.is_one_at_a_time else timing,
         "rounds_per_person": rounds_per_person,
     }
-    header = describe(chosen, environment, rounds, runs, seed, points, **options)
+    header = describe(chosen, environment, rounds, runs, seed, points, **options, made_by=made_by)
     tasks = [(label, run) for run in range(runs) for label in chosen]
     kept = Checkpoint(checkpoint, header, grid)
     played: dict[Task, Played] = kept.read()
@@ -95,12 +106,24 @@ def simulate(
     with nullcontext() if shared else bar:
         bar.spare(rounds * (len(tasks) - len(missing)))
         try:
-            _play_all(missing, chosen, environment, grid, seed, threads, bar, played, options)
+            if device == "cuda":
+                _play_on_gpu(missing, chosen, environment, grid, seed, bar, played, rounds_per_person)
+            else:
+                _play_all(missing, chosen, environment, grid, seed, threads, bar, played, options)
         except BaseException:
             kept.write(played)
             raise
     kept.forget()
     return Trace.of(header, grid, played)
+
+
+def _checked_gpu(policies: dict[str, Policy], problem: Problem, timing: Timing) -> dict[str, str]:
+    """What a trace says of the GPU; refused is what it cannot play."""
+    if not timing.is_one_at_a_time:
+        raise InvalidInput('device="cuda" plays rounds one at a time, without in_flight and traffic')
+    for label, policy in policies.items():
+        check_gpu_can(label, policy, problem)
+    return about_gpu()
 
 
 def thin_grid(rounds: int, points: int = 100) -> NDArray[np.int64]:
@@ -183,6 +206,33 @@ def _play_all(
                 _keep(future, task, played)
         raise
     pool.shutdown()
+
+
+def _play_on_gpu(
+    tasks: list[Task],
+    policies: dict[str, Policy],
+    environment: Environment,
+    grid: NDArray[np.int64],
+    seed: int,
+    bar: RoundsBar,
+    played: dict[Task, Played],
+    rounds_per_person: int | None,
+) -> None:
+    """The same, one policy after the other; an interruption keeps the waves that are finished."""
+    for label, policy in policies.items():
+        runs = [run for one, run in tasks if one == label]
+        found = play_on_gpu(
+            policy,
+            environment,
+            grid,
+            seed,
+            runs,
+            advance=bar.advance,
+            say=bar.say,
+            rounds_per_person=rounds_per_person,
+        )
+        for run, result in found:
+            played[label, run] = result
 
 
 def _keep(future: "Future[Played | None]", task: Task, played: dict[Task, Played]) -> None:

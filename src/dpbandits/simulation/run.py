@@ -19,7 +19,7 @@ from dpbandits.simulation.timing import Schedule, Timing
 from dpbandits.worlds import Environment
 
 # Chunks end about this often, for progress and Ctrl-C; where they end changes no result.
-_CHUNK_SECONDS = 0.2
+CHUNK_SECONDS = 0.2
 
 
 class Played(NamedTuple):
@@ -65,7 +65,7 @@ def play(
         seconds += spent
         advance(int(ledger.done[0]) - done)
         if chunk is None:
-            grown = size * min(8.0, max(0.25, _CHUNK_SECONDS / max(spent, 1e-6)))
+            grown = size * min(8.0, max(0.25, CHUNK_SECONDS / max(spent, 1e-6)))
             size = min(int(grown) + 1, rounds)  # a schedule's blocks are shorter: it would grow for ever
     return Played(ledger.curves, seconds)
 

@@ -41,10 +41,11 @@ def describe(
     *,
     timing: Timing | None = None,
     rounds_per_person: int | None = None,
+    made_by: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """All that determines a trace, as JSON values; how rounds follow each other where not as usual."""
+    """All that determines a trace, as JSON values; the device, the timing, … where not as usual."""
     problem = problem_of(environment, rounds, rounds_per_person)
-    unusual = {} if timing is None else timing.to_dict()
+    unusual = dict(made_by or {}) | ({} if timing is None else timing.to_dict())
     if rounds_per_person is not None:
         unusual |= {"rounds_per_person": rounds_per_person}
     return unusual | {
@@ -105,6 +106,17 @@ class Trace:
         rounds, runs = self.header["rounds"], self.header["runs"]
         played = f"{counted(runs, 'run')} of {counted(rounds, 'round')}"
         return f"<Trace of {', '.join(self.policies)}: {played}>"
+
+    @property
+    def device(self) -> str:
+        """What made it: "cpu", or "cuda" and the name of the GPU."""
+        return " ".join(self.header.get(name, "") for name in ("device", "gpu")).strip() or "cpu"
+
+    @property
+    def generator(self) -> str:
+        """Where its draws came from."""
+        found: str = self.header.get("generator", "PCG64")
+        return found
 
     @property
     def policies(self) -> list[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Arms
 from dpbandits.recipes import Floats
@@ -76,6 +77,10 @@ class BernoulliWorld(NamedTuple):
     means: NDArray[np.float64]
     best: float
 
+    def limits(self) -> Limits:
+        """What no round changes."""
+        return {"means": FROM_RECIPE}
+
     def offer(self, chance: Chance) -> None:
         """No context."""
 
@@ -117,6 +122,10 @@ class ExponentialWorld(NamedTuple):
     mass: NDArray[np.float64]
     means: NDArray[np.float64]
     best: float
+
+    def limits(self) -> Limits:
+        """What no round changes."""
+        return dict.fromkeys(("rates", "mass", "means"), FROM_RECIPE)
 
     def offer(self, chance: Chance) -> None:
         """No context."""

@@ -28,6 +28,10 @@ class Environment(Recipe):
     def world(self) -> Any:
         """The state, with its verbs."""
 
+    def small_world(self) -> Any:
+        """The same with as little scratch space as it needs, for a GPU that plays very many at once."""
+        return self.world()
+
     @abstractmethod
     def uniform_regret(self) -> float:
         """The expected regret of one uniformly random action."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems.kernel_contexts import KernelContexts, points, shares
 from dpbandits.problems.kernels import Kernel, Matern, SquaredExponential
@@ -118,6 +119,10 @@ class KernelWorldState(NamedTuple):
     best: NDArray[np.float64]  # (contexts,)
     coming: NDArray[np.float64]  # cumulative weights
     bound: float
+
+    def limits(self) -> Limits:
+        """What no round changes."""
+        return dict.fromkeys(("means", "best", "coming"), FROM_RECIPE)
 
     def offer(self, chance: Chance) -> int:
         """A context."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import Matroid, MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
@@ -134,6 +135,10 @@ class ItemsWorld(NamedTuple):
     best: float
     paid: Array  # (rank,) the rewards of a basis
     all_paid: Array  # (items,) those of all items, for a policy that looks at all once
+
+    def limits(self) -> Limits:
+        """What no round changes."""
+        return {"means": FROM_RECIPE}
 
     def offer(self, chance: Chance) -> None:
         """No context."""

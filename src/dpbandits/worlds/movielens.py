@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.problems import LinearMatroid
 from dpbandits.problems.matroids.bases import Items, Rewards
@@ -109,6 +110,10 @@ class RatingsWorld(NamedTuple):
     best: float
     paid: Array  # (rank,) the rewards of a basis
     all_paid: Array  # (films,) those of all films, for a policy that looks at all once
+
+    def limits(self) -> Limits:
+        """What no round changes."""
+        return {"rated": FROM_RECIPE, "means": FROM_RECIPE}
 
     def offer(self, chance: Chance) -> None:
         """No context."""

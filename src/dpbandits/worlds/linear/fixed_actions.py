@@ -8,6 +8,7 @@ import numpy as np
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Streams
+from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.problems import LinearActions, LinearProblem
 from dpbandits.worlds.linear.sphere_contexts import BEST, check_sphere
 from dpbandits.worlds.linear.worlds import (
@@ -88,6 +89,10 @@ class FixedActions(LinearEnvironment):
 class _Fixed(NamedTuple):
     shown: Shown
     features: Array  # (K, d)
+
+    def limits(self) -> Limits:
+        """What no round changes."""
+        return {"features": FROM_RECIPE}
 
 
 class FixedWorld(_Fixed, Pays):

@@ -64,9 +64,15 @@ class SphereContexts(LinearEnvironment):
 
     def world(self) -> "SphereWorld":
         """Nothing drawn yet."""
+        return self._world(max(_POOL // self.actions, 1) * self.actions)
+
+    def small_world(self) -> "SphereWorld":
+        """The actions of one round are drawn at a time."""
+        return self._world(self.actions)
+
+    def _world(self, pool: int) -> "SphereWorld":
         shown = start_shown(self.actions, self.dim, self.rewards)
         shown.best[0] = BEST
-        pool = max(_POOL // self.actions, 1) * self.actions
         return SphereWorld(
             shown=shown,
             low=-BEST,

@@ -1,0 +1,116 @@
+"""Rounds a second on a GPU for four families of policies, and a million runs of one of them.
+
+`python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block and
+registers a thread: a state that lives in memory is played fastest where not too many of them are.
+"""
+
+import argparse
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import dpbandits as dpb
+from dpbandits.engine.gpu import Wave, bytes_of_run, device_name
+from dpbandits.engine.loop import Ledger
+from dpbandits.engine.philox import philox_key
+from dpbandits.experiments.chandak.setting import TABLE_2
+from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
+
+_ARMS = BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
+_HORIZON = 100_000
+_MILLION = 1 << 20
+_SECONDS = 3.0  # at most, but for the million runs
+
+
+class Case(NamedTuple):
+    policy: dpb.Policy
+    environment: Environment
+    goal: float  # rounds a second, in 10⁹
+    runs: int = _MILLION
+
+
+CASES = (
+    Case(dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), _ARMS, 63.0),
+    Case(dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0)), _ARMS, 8.4),
+    Case(dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0)), TABLE_2, 4.1),
+    Case(dpb.RandomizedLinUCB(privacy=dpb.GaussianDP(1.0)), SphereContexts(5, 25), 0.1, 1 << 17),
+)
+
+
+def wave_of(
+    case: Case, runs: int, block: int = 128, registers: int | None = None, *, small: bool = True
+) -> Wave:
+    """All runs at the start, compiled."""
+    world = case.environment.small_world() if small else case.environment.world()
+    states = *case.policy.begin(case.environment.problem(_HORIZON)), world
+    ledger = Ledger.on(np.array([_HORIZON]))
+    options: Any = {"block": block, "registers": registers}
+    wave = Wave(*states, ledger, philox_key(0), np.arange(runs), **options)
+    wave.play(0)
+    return wave
+
+
+def measured(
+    case: Case, runs: int, block: int = 128, registers: int | None = None, *, small: bool = True
+) -> str:
+    """Chunks of about a quarter of a second until the horizon, or for a few seconds."""
+    began = time.perf_counter()
+    wave = wave_of(case, runs, block, registers, small=small)
+    compiling = time.perf_counter() - began
+    done, size, spent = 0, 100, 0.0
+    while done < _HORIZON and spent < _SECONDS:
+        stop, began = min(_HORIZON, done + size), time.perf_counter()
+        if wave.play(stop) != stop:
+            raise RuntimeError(f"{case.policy.name()} broke off before round {stop}")
+        seconds = time.perf_counter() - began
+        done, spent, size = stop, spent + seconds, int(size * min(8.0, 0.25 / seconds)) + 1
+    rate = runs * done / spent / 1e9
+    each = sum(map(bytes_of_run, case.policy.begin(case.environment.problem(_HORIZON))))
+    return (
+        f"{case.policy.name():20} {runs:>9,} runs × {done:>7,} rounds, block {block:3}, "
+        f"registers {registers or 'any'}, {'small' if small else 'usual'} world: "
+        f"{rate:8.3f} · 10⁹ rounds/s (goal {case.goal:g}), {spent:.2f} s, "
+        f"compiled in {compiling:.1f} s, state {each} B"
+    )
+
+
+def million_runs() -> str:
+    """All rounds of a million runs of the first, and their mean regret."""
+    wave = wave_of(CASES[0], _MILLION)
+    began = time.perf_counter()
+    for stop in range(_HORIZON // 10, _HORIZON + 1, _HORIZON // 10):
+        assert wave.play(stop) == stop
+    spent = time.perf_counter() - began
+    regret = wave.curves()[:, -1, 0]
+    worst = ", ".join(f"{q:g} %: {np.percentile(regret, q):.1f}" for q in (50, 99, 99.9, 99.99))
+    return (
+        f"{_MILLION:,} runs of {_HORIZON:,} rounds of {CASES[0].policy.name()}: {spent:.2f} s, "
+        f"{_MILLION * _HORIZON / spent / 1e9:.1f} · 10⁹ rounds/s; regret {regret.mean():.3f} "
+        f"± {regret.std() / np.sqrt(regret.size):.3f}; {worst}; worst {regret.max():.1f}"
+    )
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sweep", action="store_true")
+    sweep = options.parse_args().sweep
+    print(device_name(), flush=True)
+    for case in CASES:
+        print(measured(case, case.runs), flush=True)
+    print(million_runs(), flush=True)
+    if not sweep:
+        return
+    for case in CASES[:-1]:
+        for few in (128, 96, 64):
+            print(measured(case, case.runs, registers=few), flush=True)
+        print(measured(case, case.runs, block=256), flush=True)
+    for runs in (1 << 14, 1 << 15, 1 << 16, 1 << 18):
+        for registers in (None, 128, 64):
+            print(measured(CASES[-1], runs, registers=registers), flush=True)
+    for runs in (1 << 15, 1 << 17):
+        print(measured(CASES[-1], runs, small=False), flush=True)
+
+
+if __name__ == "__main__":
+    main()
