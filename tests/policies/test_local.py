@@ -305,7 +305,7 @@ def test_the_guarantee_says_who_is_trusted() -> None:
 def test_the_server_has_no_method_that_takes_a_context_or_a_reward() -> None:
     methods = {name: method for name, method in inspect.getmembers(dpb.local.Server, inspect.isfunction)}
     public = {name for name in methods if not name.startswith("_")}
-    assert public == {"broadcast", "receive", "released"}
+    assert public == {"broadcast", "receive", "released", "snapshot"}
     taken = {name for method in methods.values() for name in inspect.signature(method).parameters}
     assert not {"context", "reward", "action", "offered"} & taken
     assert inspect.signature(dpb.local.Server.receive).parameters.keys() == {"self", "message"}

@@ -77,13 +77,14 @@ def test_nothing_is_lost_or_done_twice(served: Served) -> None:
         for visit in range(VISITS):
             if visit in KILLS:  # while the next request is on its way
                 threading.Timer(0.005, served.restart).start()
-            decisions.append(client.decide("headline"))
+            decisions.append(client.decide("headline", person=str(visit)))
             recorded += client.reward(decisions[-1], 1.0)
         assert recorded == VISITS
         assert len({decision.ticket for decision in decisions}) == VISITS
         assert client.experiment("headline")["decided"] == VISITS
-        for decision in decisions[:: VISITS // 10]:
-            again = client.decide("headline", request=decision.request)
+        for visit in range(0, VISITS, VISITS // 10):
+            decision = decisions[visit]
+            again = client.decide("headline", person=str(visit), request=decision.request)
             assert again.repeated
             assert (again.ticket, again.action) == (decision.ticket, decision.action)
             assert client.reward(decision, 1.0)

@@ -94,7 +94,7 @@ def test_a_database_from_before_a_fold_is_refused(process: Process, tmp_path: Pa
     old = copy(process, tmp_path / "old")
     play(process, "later", clean=True)
     put_back(process, old)
-    assert "is older than what was answered from it" in process.refused()
+    assert "is older than what was answered from tree" in process.refused()
 
 
 def test_a_database_from_before_the_last_answers_is_refused(process: Process, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_database_from_before_the_last_answers_is_refused(process: Process, tm
     newest = copy(process, tmp_path / "newest")
     assert _generation(process) == 0
     put_back(process, old)
-    assert "is older than what was answered from it" in process.refused()
+    assert "is older than what was answered from tree" in process.refused()
     put_back(process, newest)
     play(process, "and on")
 
@@ -167,7 +167,7 @@ def test_a_keyring_from_before_an_experiment_began(process: Process, tmp_path: P
     process.experiments = [TREE, OTHER]
     play(process, "later")
     shutil.copy2(old, process.keyring)
-    assert "the keyring has no key of experiment 2" in process.refused()
+    assert "the keyring has no key of other" in process.refused()
 
 
 def test_a_keyring_that_cannot_be_written(tmp_path: Path) -> None:

@@ -97,12 +97,7 @@ api_keys = sa.Table(
 
 _LOCK = 0x6470_6261_6E64  # of PostgreSQL: any number that is ours
 _NOW = "extract(epoch from clock_timestamp())"  # by PostgreSQL's clock
-_PRAGMAS = {
-    "journal_mode": "wal",
-    "synchronous": "2",
-    "secure_delete": "1",
-    "wal_autocheckpoint": "4000",
-}
+_PRAGMAS = {"journal_mode": "wal", "synchronous": "2", "secure_delete": "1"}
 
 
 class Fenced(Exception):

@@ -297,7 +297,7 @@ def test_with_the_same_messages_the_server_is_in_the_same_state(policy: Any) -> 
 def test_the_server_has_no_method_that_takes_a_context_or_a_reward(policy: Any) -> None:
     server = policy.start(dpb.KernelContexts.testing.example(None))
     methods = {name: m for name, m in inspect.getmembers(server, callable) if not name.startswith("_")}
-    assert set(methods) == {"broadcast", "receive", "released"}
+    assert set(methods) == {"broadcast", "receive", "released", "snapshot"}
     assert list(inspect.signature(methods["receive"]).parameters) == ["message"]
     assert list(inspect.signature(methods["broadcast"]).parameters) == []
     assert list(inspect.signature(methods["released"]).parameters) == []
