@@ -51,13 +51,16 @@ def test_disk_full(tmp_path: Path) -> None:
                 while await process.state() == "ready":
                     disk.fill()
                     await asyncio.sleep(0.02)
-                before = len(load.journal.answered_at)
-                for _ in range(30):
+                before, silent = len(load.journal.answered_at), 0
+                for _ in range(200):
                     disk.fill()  # what a closed connection gave back
                     await asyncio.sleep(0.05)
                     assert (await process.get("/health"))[0] == 200
-                assert await process.state() == "not-ready"
-                assert len(load.journal.answered_at) == before
+                    now = len(load.journal.answered_at)
+                    before, silent = now, silent + 1 if now == before else 0
+                    if silent == 30:
+                        break
+                assert silent == 30, "it answers, though there is no room"
                 disk.free()
 
             check(asyncio.run(under_load([process], story)))
