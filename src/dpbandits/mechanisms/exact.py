@@ -92,7 +92,7 @@ def on_grid(loc: Any, scale: Any) -> tuple[Any, Any]:
 
 def _each(laplace: bool, generator: Any, loc: Any, scale: Any, size: Any) -> Any:
     """One draw, or as many as NumPy would make of these arguments."""
-    if size is None and np.ndim(loc) == 0 and np.ndim(scale) == 0:
+    if size is None and isinstance(loc, float) and isinstance(scale, float):
         return (_laplace if laplace else _normal)(generator, loc, scale)
     asked = () if size is None else size if isinstance(size, tuple) else (size,)
     shape = np.broadcast_shapes(np.shape(loc), np.shape(scale), asked)
@@ -199,12 +199,17 @@ def below(generator: Any, size: int) -> int:
 
     `random` gives multiples of 2⁻⁵³, each as likely. (`integers` allocates in compiled code.)
     """
-    bits = 53 if size <= 1 << 53 else 62
-    while True:
+    if size == 1:
+        return 0
+    if size <= 1 << 53:
+        end = (1 << 53) // size * size
         word = int(generator.random() * _WORD)
-        if bits == 62:
-            word = (word << 9) | (int(generator.random() * _WORD) >> 44)
-        if word < (1 << bits) // size * size:
+        while word >= end:
+            word = int(generator.random() * _WORD)
+        return word % size
+    while True:
+        word = (int(generator.random() * _WORD) << 9) | (int(generator.random() * _WORD) >> 44)
+        if word < (1 << 62) // size * size:
             return word % size
 
 
