@@ -22,7 +22,7 @@ from dpbandits.service import commands, forwarding, writer
 from dpbandits.service.run import open_keyring, open_store
 from dpbandits.service.sealing import Keyring, Seal
 from dpbandits.service.service import Service
-from dpbandits.service.store import log, snapshots
+from dpbandits.service.tables import log, snapshots
 from dpbandits.service.terms import Terms
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,8 @@ from postgres import Postgres
 
 from dpbandits.errors import ServiceError
 from dpbandits.service.access import ApiKey
-from dpbandits.service.store import Fenced, Snapshot, Store, is_sqlite, log, tables
+from dpbandits.service.store import Fenced, Snapshot, Store, is_sqlite
+from dpbandits.service.tables import log, tables
 
 POSTGRES = pytest.param("PostgreSQL", marks=pytest.mark.slow)
 

@@ -1,5 +1,8 @@
 """Several services on one PostgreSQL cluster keep out of each other's way, and lose nothing."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from writers import ARMS, decide, writing
 
+from dpbandits.errors import ServiceError
 from dpbandits.service.store import Store
 
 if TYPE_CHECKING:
@@ -54,3 +58,29 @@ def test_commits_are_durable_where_a_cluster_is_in_a_hurry(postgres: "Postgres")
     with store.writing() as db:
         assert db.execute(sa.text("show synchronous_commit")).scalar() == "on"
     store.close()
+
+
+def test_a_cluster_that_syncs_nothing_is_refused(postgres: "Postgres") -> None:
+    store = Store(postgres.new_database())
+    with syncing(store, "off"), pytest.raises(ServiceError, match="fsync = off"):
+        store.acquire()
+    assert store.acquire()
+    store.close()
+
+
+@contextmanager
+def syncing(store: Store, setting: str) -> Iterator[None]:
+    """With the whole cluster's `fsync` set to this."""
+    with store._reading.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
+        set_fsync(db, setting)
+        try:
+            yield
+        finally:
+            set_fsync(db, "on")
+
+
+def set_fsync(db: sa.Connection, setting: str) -> None:
+    db.execute(sa.text(f"alter system set fsync = {setting}"))
+    db.execute(sa.text("select pg_reload_conf()"))
+    while db.execute(sa.text("show fsync")).scalar() != setting:
+        time.sleep(0.02)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dpbandits.errors import InvalidInput
-from dpbandits.service.commands import Answer, Command, Decide, Decided, Message, Reward
+from dpbandits.service.commands import Answer, Asked, Decide, Decided, Message, Reward
 from dpbandits.service.desk import Desk, Event
 from dpbandits.service.local_desk import LocalDesk
 from dpbandits.service.recovery import tell_suspended
@@ -22,7 +22,7 @@ encode = msgspec.msgpack.Encoder().encode  # of a list of events
 class Batch:
     """What one transaction will hold."""
 
-    def __init__(self, writer: "Writer", db: Any, now: float, commands: Sequence[Command]) -> None:
+    def __init__(self, writer: "Writer", db: Any, now: float, commands: Sequence[Asked]) -> None:
         self._writer, self._db, self._now = writer, db, now
         self._events: dict[int, list[Event]] = {}
         self._keys: dict[int, list[bytes]] = {}
@@ -38,9 +38,9 @@ class Batch:
             for experiment, keys in asked.items()
         }
 
-    def answer(self, command: Command) -> Answer:
+    def answer(self, command: Asked) -> Answer:
         """Carry one out, in memory."""
-        one = self._writer.by_id.get(command.experiment)  # type: ignore[union-attr]
+        one = self._writer.by_id.get(command.experiment)
         try:
             if one is None:
                 raise Refusal("no-such-experiment")
@@ -61,7 +61,6 @@ class Batch:
             return refusal
         except InvalidInput:
             return Refusal("invalid-reward")
-        raise AssertionError(command)
 
     def _decide(self, one: Running, command: Decide) -> Decided:
         desk = one.desk

@@ -61,5 +61,7 @@ class Change(NamedTuple):
     label: str
 
 
-Command = Decide | Reward | Message | Open | Stop | Change
+Asked = Decide | Reward | Message  # by callers, many in one transaction
+Act = Open | Stop | Change  # of the operator, each in its own
+Command = Asked | Act
 Answer = Any  # or a Refusal

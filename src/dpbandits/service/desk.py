@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine.compiler import noticing
@@ -334,6 +335,13 @@ def _packed(offered: Any) -> Any:
     return offered
 
 
+def _numbers(given: list[Any]) -> NDArray[np.float64]:
+    try:
+        return checks.array("numbers", given)
+    except InvalidInput:
+        return checks.array("numbers", _with_nan(given))
+
+
 def _with_nan(given: Any) -> Any:
     """JSON has no nan: null stands for a feature that is missing, and the round counts all the same.
 
@@ -358,5 +366,5 @@ def read_context(problem: Any, given: Any) -> tuple[Any, Any]:
     """What a request brought, in the form that is logged, and the context made of it."""
     if given is None:
         return None, offered_context(problem, ())[0]
-    offered = checks.array("numbers", _with_nan(given)) if isinstance(given, list) else given
+    offered = _numbers(given) if isinstance(given, list) else given
     return offered, offered_context(problem, (offered,))[0]

@@ -29,7 +29,7 @@ from dpbandits.errors import (
 )
 from dpbandits.service.batch import Batch, encode
 from dpbandits.service.clock import Clock
-from dpbandits.service.commands import Answer, Change, Command, Open, Stop
+from dpbandits.service.commands import Act, Answer, Asked, Change, Command, Open, Stop
 from dpbandits.service.desk import Desk
 from dpbandits.service.forwarding import Forwarder
 from dpbandits.service.ledger import Signer
@@ -110,11 +110,6 @@ class Writer:
     def is_ready(self) -> bool:
         """Whether it decides."""
         return self.state == "ready" and not self.forwarder.is_late
-
-    @property
-    def waiting(self) -> int:
-        """How many commands wait."""
-        return len(self._waiting)
 
     def submit(self, future: Any, command: Command) -> None:
         """Have a command carried out; its answer comes to the future."""
@@ -235,15 +230,12 @@ class Writer:
 
     def _do_batch(self, now: float) -> None:
         """Carry out what waits, in one transaction, and answer."""
-        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH))]
-        if isinstance(batch[0][1], Open | Stop | Change):
-            self._waiting.extendleft(reversed(batch[1:]))
-            self._do_act(*batch[0])
+        first, command = self._waiting[0]
+        if isinstance(command, Act):
+            self._waiting.popleft()
+            self._do_act(first, command)
             return
-        acts = (place for place, (_, one) in enumerate(batch) if isinstance(one, Open | Stop | Change))
-        cut = next(acts, len(batch))
-        self._waiting.extendleft(reversed(batch[cut:]))
-        batch, answers = batch[:cut], []
+        batch, answers = self._take_batch(), []
         try:
             with self.store.writing() as db:
                 pending = Batch(self, db, now, [command for _, command in batch])
@@ -264,6 +256,17 @@ class Writer:
         self.deliver(answers)
         if pending.due is not None and pending.due.is_running:
             self._fold(pending.due, now)
+
+    def _take_batch(self) -> list[tuple[Any, Asked]]:
+        """What waits before the operator's next act."""
+        batch = list[tuple[Any, Asked]]()
+        while self._waiting and len(batch) < _BATCH:
+            future, command = self._waiting[0]
+            if isinstance(command, Act):
+                break
+            batch.append((future, command))
+            self._waiting.popleft()
+        return batch
 
     def _keep_time(self, now: float) -> None:
         """What is due by the clock, before anything is decided at this time.
@@ -312,7 +315,7 @@ class Writer:
 
     # Acts of the operator
 
-    def _do_act(self, future: Any, command: Command) -> None:
+    def _do_act(self, future: Any, command: Act) -> None:
         try:
             match command:
                 case Open(terms, follows, desk):

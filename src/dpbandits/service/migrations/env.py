@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from dpbandits.service.store import tables
+from dpbandits.service.tables import tables
 
 context.configure(
     connection=context.config.attributes["connection"],
