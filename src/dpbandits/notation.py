@@ -50,6 +50,8 @@ _LETTERS = {
     "γ": "divergence",
 }
 
+_LOOKS_LIKE_DELTA = 1e-4  # no budget that anything can be learned with
+
 
 def number(text: str, name: str) -> float:
     """A number as typed, 1e5 included."""
@@ -69,17 +71,69 @@ def whole(text: str, name: str) -> int:
 
 def budget(text: str) -> Budget:
     """``eps=1,delta=1e-6`` and its like; Greek letters, blanks and any order are understood."""
-    words = re.split(r"[\s,=:]+", unicodedata.normalize("NFKC", text).strip(" \t,()").lower())
+    words = _words(text)
     if words == ["none"]:
         return NonPrivate()
     if all(_is_number(word) for word in words):
         _refuse_bare_numbers(text, words)
-    keys = [_LETTERS.get(word, word) for word in words[::2]]
-    values = dict(zip(keys, words[1::2], strict=False))
+    values = dict(zip(words[::2], words[1::2], strict=False))
     for names, kind in _BUDGETS.items():
         if len(words) == 2 * len(names) and set(values) == set(names):
             return kind(*(number(values[name], name) for name in names))
     raise InvalidInput(f"cannot read the privacy {text!r}; write one of: {PRIVACY_HELP}")
+
+
+def budgets(texts: Iterable[str]) -> list[Budget]:
+    """Several at once: ``eps=0.1,1,10,none``, ``eps=1,4,delta=1e-6``, or several such texts.
+
+    >>> [str(held) for held in budgets(["eps=0.1,1,none", "mu=1"])]
+    ['0.1-DP', '1-DP', 'not private', '1-GDP']
+    """
+    found: list[Budget] = []
+    for text in texts:
+        for held in _several(text):
+            if held in found:
+                raise InvalidInput(f"the privacy {typed(held)} was given twice")
+            found.append(held)
+    return found
+
+
+def _several(text: str) -> list[Budget]:
+    """The budgets of one text: each letter with its numbers, as far as they are of one kind."""
+    words = _words(text)
+    if all(_is_number(word) for word in words):
+        _refuse_bare_numbers(text, words)
+    found: list[Budget] = []
+    lists: dict[str, list[str]] = {}
+    for word in words:
+        if _is_number(word) and lists:
+            lists[list(lists)[-1]].append(word)
+            continue
+        joins = word not in lists and any({*lists, word} <= set(names) for names in _BUDGETS)
+        if lists and not joins:
+            found += _of_kind(text, lists)
+            lists = {}
+        if word == "none":
+            found.append(NonPrivate())
+        else:
+            lists[word] = []
+    return found + _of_kind(text, lists) if lists else found
+
+
+def _of_kind(text: str, lists: dict[str, list[str]]) -> list[Budget]:
+    """One for each number of the first letter; the second has one number, or as many."""
+    names = next((names for names in _BUDGETS if set(names) == set(lists)), None)
+    if names is None or not all(lists.values()):
+        raise InvalidInput(f"cannot read the privacy {text!r}; write some of: {PRIVACY_HELP}")
+    columns = [[number(word, name) for word in lists[name]] for name in names]
+    size = max(map(len, columns))
+    if any(len(column) not in (1, size) for column in columns):
+        raise InvalidInput(f"cannot read the privacy {text!r}: give one {names[1]}, or one for each")
+    if names == ("eps",) and size == 2 and columns[0][1] < _LOOKS_LIKE_DELTA:
+        one, other = lists["eps"]
+        raise InvalidInput(f"cannot read the privacy {text!r}; write eps={one},delta={other}")
+    rows = zip(*(column * (size // len(column)) for column in columns), strict=True)
+    return [_BUDGETS[names](*row) for row in rows]
 
 
 def default_budget(problem: type[Problem], kinds: Iterable[type[Policy]] = ()) -> Budget:
@@ -113,6 +167,12 @@ def policy_kind(text: str) -> type[Policy]:
         )
     kinds = policy_kinds()
     return kinds[named("policy", name, kinds)]
+
+
+def _words(text: str) -> list[str]:
+    """The letters, as one spelling of each, and the numbers of a privacy."""
+    plain = unicodedata.normalize("NFKC", text).strip(" \t,()").lower()
+    return [_LETTERS.get(word, word) for word in re.split(r"[\s,=:]+", plain)]
 
 
 def _is_number(word: str) -> bool:

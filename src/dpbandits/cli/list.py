@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from dpbandits.cli.output import JSON, console, print_json, print_rows
-from dpbandits.cli.worlds import worlds_of
+from dpbandits.cli.worlds import LOGGED, worlds_of
 from dpbandits.notation import named
 from dpbandits.policies import LocalPolicy, Policy, arms, kernel, linear, matroid, policy_kinds
 from dpbandits.privacy.budgets import NonPrivate
@@ -66,8 +66,11 @@ def list_policies(
         return
     for group, members in kinds.items():
         print_rows([_shown(row(kind.name(), kind)) for kind in members], group.capitalize())
-        worlds = ", ".join(worlds_of(GROUPS[group][1]))
-        console().print(f"Worlds for `compare --env`: {worlds}\n", style="dim")
+        worlds = worlds_of(GROUPS[group][1])
+        said = f"Worlds for `compare --env`: {', '.join(name for name in worlds if name not in LOGGED)}"
+        if logged := [name for name in worlds if name in LOGGED]:
+            said += f"; of your log, `compare --data`: {', '.join(logged)}"
+        console().print(f"{said}\n", style="dim")
     console().print(f"{_COLUMNS}\nOptions and paper: dpbandits show NAME", style="dim")
 
 

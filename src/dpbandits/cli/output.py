@@ -99,9 +99,11 @@ def console() -> Console:
     return Console(highlight=False, width=_WIDE)
 
 
-def print_budget(held: Budget) -> None:
-    """The first line of a command that takes a budget."""
-    console().print(f"Budget: {held} (--privacy {typed(held)})", style="dim")
+def print_budget(*held: Budget) -> None:
+    """The first line of a command that takes a budget, or several."""
+    named = "Budget" if len(held) == 1 else "Budgets"
+    options = " ".join(f"--privacy {typed(one)}" for one in held)
+    console().print(f"{named}: {', '.join(map(str, held))} ({options})", style="dim")
 
 
 def print_verdict(kept: bool) -> None:

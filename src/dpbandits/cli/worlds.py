@@ -10,7 +10,14 @@ from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.notation import named, options, split_name
 from dpbandits.policies import Policy
 from dpbandits.problems import Arms, KernelContexts, LinearProblem, MatroidBases, Problem
-from dpbandits.worlds import BernoulliArms, Environment, KernelWorld, TruncatedExponentialArms
+from dpbandits.worlds import (
+    BernoulliArms,
+    Environment,
+    KernelWorld,
+    LoggedArms,
+    LoggedContexts,
+    TruncatedExponentialArms,
+)
 
 # What a world is where its options are not given; others have defaults of their own.
 _STANDARD: dict[str, Environment] = {
@@ -19,6 +26,8 @@ _STANDARD: dict[str, Environment] = {
     "matroid-arms": TABLE_2,
     "kernel-world": KernelWorld.standard(),
 }
+# Worlds that are read from a log of the user's.
+LOGGED = (LoggedArms.name(), LoggedContexts.name())
 _USUAL: dict[str, Any] = {
     "bernoulli-arms": Arms,
     "sphere-contexts": LinearProblem,
@@ -39,6 +48,10 @@ def environment(text: str) -> Environment:
     name, rest = split_name(text)
     kinds = environment_kinds()
     name = named("world", name, kinds)
+    if name in LOGGED:
+        raise InvalidInput(
+            f"{name} is read from a log: write --data log.parquet --action item --reward click"
+        )
     standard = _STANDARD.get(name)
     values = options(name, kinds[name], rest)
     return dataclasses.replace(standard, **values) if standard else _made(name, kinds[name], values)

@@ -140,6 +140,15 @@ class Trace:
         """Σ (best mean − reward), which the papers plot; noisier, and may be negative."""
         return self._curves(policy)[:, :, 2] - self._curves(policy)[:, :, 1]
 
+    def optimum(self) -> float:
+        """What the best action would have earned, on average over runs."""
+        return float(self._curves(self.policies[0])[:, -1, 2].mean())
+
+    def reward_kept(self, policy: str) -> NDArray[np.float64]:
+        """Expected reward as a share of the best action's, of each run; nan where that is 0 or less."""
+        optimum = self._curves(policy)[:, -1, 2]
+        return 1.0 - self.regret(policy)[:, -1] / np.where(optimum > 0.0, optimum, np.nan)
+
     def table(self) -> "pl.DataFrame":
         """Tidy rows: policy, run, round, regret, reward, optimum (what the best would have earned).
 
@@ -194,7 +203,9 @@ class Trace:
         """
         shown = {x: self.guarantee(x).short() for x in self.policies}
         curves = {
-            x if short.startswith("none") else f"{x}, {short}": self.regret(x)
+            x if short.startswith("none") or x.endswith(f", {short}") else f"{x}, {short}": self.regret(
+                x
+            )
             for x, short in shown.items()
         }
         figure = regret_figure(self.rounds, curves)

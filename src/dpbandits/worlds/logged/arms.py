@@ -53,6 +53,7 @@ class LoggedArms(ArmsEnvironment):
     weights: Annotated[FloatRows, "For each of them, in how many rows (with propensities: of how many)."]
     reward_range: Annotated[Floats, "The smallest and the largest reward there can be."] = (0.0, 1.0)
     title: Annotated[str, "What the log is called in reports."] = "a log"
+    rows: Annotated[int | None, "How many rows it has."] = None
 
     def __post_init__(self) -> None:
         labels = tuple(checks.sequence("actions", self.actions))
@@ -113,6 +114,7 @@ class LoggedArms(ArmsEnvironment):
             weights=tuple(tuple(one.values()) for one in paid),
             reward_range=reward_range,
             title=log.name if at is None else f"{log.name}, {position} {at}",
+            rows=log.rows,
         )
 
     @classmethod

@@ -62,6 +62,7 @@ class LoggedContexts(Environment):
     per_action: Annotated[bool, "Whether features are of an action, and not of a context."] = False
     max_norm: Annotated[float, "How long features can be."] = 1.0
     title: Annotated[str, "What the log is called in reports."] = "a log"
+    rows: Annotated[int | None, "How many rows it has."] = None
 
     def __post_init__(self) -> None:
         labels = tuple(checks.sequence("actions", self.actions))
@@ -134,6 +135,7 @@ class LoggedContexts(Environment):
             per_action=bool(action_features),
             max_norm=bound,
             title=log.name if at is None else f"{log.name}, {position} {at}",
+            rows=log.rows,
         )
 
     @classmethod
@@ -170,6 +172,7 @@ class LoggedContexts(Environment):
             rates=cells.weights / shares[:, None],
             max_norm=bound,
             title=log.name,
+            rows=log.rows,
         )
 
     def problem(self, rounds: int | None) -> LinearContexts:

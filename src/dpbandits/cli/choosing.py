@@ -1,0 +1,78 @@
+"""The policies of a comparison: those asked for at each budget, and their twins."""
+
+from collections.abc import Sequence
+
+from dpbandits.cli.worlds import check_fits
+from dpbandits.errors import InvalidInput
+from dpbandits.notation import policy, policy_kind, typed
+from dpbandits.policies import LocalPolicy, Policy, policy_kinds
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.worlds import Environment
+
+
+def choose(
+    names: Sequence[str], wanted: Sequence[Budget], world: Environment, *, twins: bool
+) -> tuple[dict[str, Policy], list[str]]:
+    """By label, the policies asked for (or all) at the budgets that they accept, each with its twin.
+
+    Also sentences about what was left out. With several budgets, `none` stands for the twins.
+    """
+    private = [held for held in wanted if not isinstance(held, NonPrivate)]
+    budgets = private or list(wanted)
+    found: dict[str, Policy] = {}
+    notes: list[str] = []
+    for held in budgets:
+        for name in _accepted(names, held, budgets, notes) if names else _fitting(held, world):
+            one = policy(name, held)
+            check_fits(one, world)
+            label = f"{one.name()}{name[name.index(':') :] if ':' in name else ''}"
+            if len(budgets) > 1 and not one.takes_no_budget():
+                label = f"{label}, {held}"
+            if one in found.values():
+                if one.takes_no_budget() and held is not budgets[0]:
+                    continue
+                raise InvalidInput(f"{label} was given twice")
+            found[label] = one
+    if not found:
+        asked = " or ".join(map(typed, budgets))
+        raise InvalidInput(
+            f"no policy for {world.name()} accepts --privacy {asked}; see `dpbandits list`"
+        )
+    return (_with_twins(found) if twins or len(private) < len(wanted) else found), notes
+
+
+def _fitting(held: Budget, world: Environment) -> list[str]:
+    """All that accept the budget and trust the server."""
+    kind = type(world.problem(None))
+    return [
+        name
+        for name, policy_kind in policy_kinds().items()
+        if issubclass(kind, policy_kind.problem_kind)
+        and isinstance(held, policy_kind.accepts)
+        and not issubclass(policy_kind, LocalPolicy)  # another trust: asked for by name
+    ]
+
+
+def _accepted(
+    names: Sequence[str], held: Budget, budgets: Sequence[Budget], notes: list[str]
+) -> list[str]:
+    """Those that accept this budget; of the others a note, if they accept another one."""
+    found = []
+    for name in names:
+        kind = policy_kind(name)
+        others = any(isinstance(one, kind.accepts) for one in budgets)
+        if isinstance(held, kind.accepts) or kind.takes_no_budget() or not others:
+            found.append(name)
+        else:
+            notes.append(f"{name} does not accept {typed(held)}, and is left out there")
+    return found
+
+
+def _with_twins(chosen: dict[str, Policy]) -> dict[str, Policy]:
+    found = dict(chosen)
+    for label, one in chosen.items():
+        twin = one.twin() if not isinstance(one.privacy, NonPrivate) else None
+        if twin is not None and twin not in found.values():
+            short = f"{twin.name()} (twin)"
+            found[f"{label} (twin)" if short in found else short] = twin
+    return found

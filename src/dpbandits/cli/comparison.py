@@ -1,0 +1,226 @@
+"""What `dpbandits compare` found, as rows, sentences, pictures and a page."""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dpbandits.cli.data import ABOUT
+from dpbandits.cli.output import typed_command
+from dpbandits.notation import typed
+from dpbandits.policies import Policy
+from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.reports.html import Page
+from dpbandits.reports.kept import Kept, mean_and_interval
+from dpbandits.reports.tables import Ratio
+from dpbandits.simulation import Trace
+from dpbandits.wording import ROUNDING, counted, number
+from dpbandits.worlds import Environment, LoggedArms, LoggedContexts
+
+READING = (
+    "kept: expected reward as a share of that of always playing the best action.",
+    "±: standard error of the mean regret over runs; a difference within it is not a gain.",
+    "× twin: regret as a multiple of that of the same algorithm without privacy.",
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Policies played on one world, at one budget or several; `chosen` by the labels of the trace."""
+
+    trace: Trace
+    world: Environment
+    chosen: dict[str, Policy]
+    budgets: Sequence[Budget]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether there is an axis of privacy."""
+        return len([held for held in self.budgets if not isinstance(held, NonPrivate)]) > 1
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The summary, best first (at each budget), with regret as a multiple of the twin's."""
+        rows = sorted(self.trace.rows(), key=lambda row: float(row["mean_regret"]))
+        regret = {row["policy"]: row["mean_regret"] for row in rows}
+        labels: dict[Policy | None, str] = {policy: label for label, policy in self.chosen.items()}
+        for row in rows:
+            if math.isnan(row["standard_error"]):  # of a single run
+                row["standard_error"] = None
+            held = self.chosen[row["policy"]]
+            twin = held.twin()
+            of_twin = regret[labels[twin]] if twin in labels else 0.0
+            row["times_twin"] = Ratio(row["mean_regret"] / of_twin) if of_twin > ROUNDING else None
+            mean, half = mean_and_interval(self.trace.reward_kept(row["policy"]))
+            row["reward_kept"] = None if math.isnan(mean) else mean
+            row["kept_interval"] = None if math.isnan(half) else half
+            row["budget"] = typed(held.privacy)
+        if self.is_of_several:
+            order = {typed(held): place for place, held in enumerate(self.budgets)}
+            rows.sort(key=lambda row: order.get(row["budget"], len(order)))  # the best stay first
+        return rows
+
+    @property
+    def uniform_regret(self) -> float:
+        """What random actions lose, all rounds together."""
+        return float(self.trace.header["rounds"]) * self.world.uniform_regret()
+
+    def with_uniform(self) -> list[dict[str, Any]]:
+        """The rows, and one to compare them with."""
+        empty = ("standard_error", "worst_run", "ns_per_round", "times_twin", "kept_interval")
+        found = {"policy": "uniform play", "guarantee": "", "mean_regret": self.uniform_regret}
+        found |= {"reward_kept": self.kept_by_uniform(), "budget": "none"}
+        return [*self.rows, found | dict.fromkeys(empty)]
+
+    def shown(self) -> list[dict[str, Any]]:
+        """What fits into 80 columns: how long it took is in the report and in the JSON."""
+        return [
+            {
+                "policy": self.name_of(row["policy"]),
+                "guarantee": row["guarantee"],
+                "kept": percent(row["reward_kept"]),
+                "regret": row["mean_regret"],
+                "±": row["standard_error"],
+                "worst run": row["worst_run"],
+                "× twin": row["times_twin"],
+            }
+            for row in self.with_uniform()
+        ]
+
+    def name_of(self, label: str) -> str:
+        """A label without its budget, which another column has."""
+        return label.removesuffix(f", {self.chosen[label].privacy}") if label in self.chosen else label
+
+    def kept_by_uniform(self) -> float | None:
+        """The share of the reward that random actions keep."""
+        optimum = self.trace.optimum()
+        return 1.0 - self.uniform_regret / optimum if optimum > 0.0 else None
+
+    def kept(self) -> Kept:
+        """What the picture of reward against privacy is made of."""
+        private: dict[str, dict[Budget, Any]] = {}
+        unprotected = {}
+        for label, policy in self.chosen.items():
+            shares, name = self.trace.reward_kept(label), self.name_of(label)
+            if isinstance(policy.privacy, NonPrivate):
+                unprotected[name] = shares
+            else:
+                private.setdefault(name, {})[policy.privacy] = shares
+        return Kept(private, unprotected, self.kept_by_uniform() or 0.0)
+
+    def picture(self) -> Any:
+        """Reward against privacy where there are several budgets; otherwise regret against rounds."""
+        return self.kept().draw() if self.is_of_several else self.trace.plot()
+
+    def takeaways(self) -> list[str]:
+        """The answer in a sentence or two for each budget."""
+        if not self.is_of_several:
+            return [_times_twin(row) for row in self.rows if row["times_twin"]]
+        found = []
+        for held in self.budgets:
+            rows = [row for row in self.rows if row["budget"] == typed(held)]
+            if rows and rows[0]["reward_kept"] is not None:
+                name = self.name_of(rows[0]["policy"])
+                under = "Without privacy" if isinstance(held, NonPrivate) else f"At {held}"
+                found.append(f"{under}, {name} keeps {_with_interval(rows[0])} of the best reward.")
+        found.append(f"Uniform play keeps {percent(self.kept_by_uniform())}.")
+        return found
+
+    def whose_twins(self) -> list[str]:
+        """A sentence for each twin that has another name."""
+        said = []
+        for label, one in self.chosen.items():
+            others = [name for name, other in self.chosen.items() if other.twin() == one]
+            if any(self.chosen[name].name() != one.name() for name in others):
+                named = dict.fromkeys(map(self.name_of, others))
+                said.append(f"{self.name_of(label)} is the twin of {', '.join(named)}.")
+        return said
+
+    def sentences(self) -> dict[str, str]:
+        """Each guarantee once, by the policies that give it."""
+        labels: dict[str, list[str]] = {}
+        for label in self.trace.policies:
+            labels.setdefault(str(self.trace.guarantee(label)), []).append(label)
+        return {", ".join(named): sentence for sentence, named in labels.items()}
+
+    def played(self) -> str:
+        """What was played, where, and how rounds followed each other if not one by one."""
+        header = self.trace.header
+        rounds, runs = counted(header["rounds"], "round"), counted(header["runs"], "run")
+        said = f"{rounds} on {self.world.in_words()}, {runs}"
+        if "in_flight" in header:
+            said += f", {counted(header['in_flight'], 'round')} in flight"
+        if "delays" in header:
+            said += f", rewards after {number(header['delays']['median'])} decisions (median)"
+        if "gpu" in header:
+            said += f", on {header['gpu']}"
+        if "rounds_per_person" in header:
+            said += f", at most {header['rounds_per_person']} of one person"
+        return said
+
+    def page(self) -> Page:
+        """All of it, to be passed on."""
+        header = self.trace.header
+        page = Page("What does privacy cost?", f"Regret over {self.played()}, seed {header['seed']}.")
+        page.text(*self.takeaways())
+        if self.is_of_several:
+            caption = "Mean over runs with its 95 % interval; the best action's reward is 100 %."
+        else:
+            caption = "Mean regret; shaded from the best to the worst run."
+        page.picture(self.picture(), caption)
+        if isinstance(self.world, LoggedArms | LoggedContexts):
+            page.section("What was played").text(*ABOUT)
+        page.section("Regret at the last round").table(self._table())
+        page.text(*self.notes)
+        guarantees = (f"{labels}: {text}" for labels, text in self.sentences().items())
+        page.section("Guarantees").text(*guarantees)
+        page.section("How to read this").text(
+            "Regret is what was lost against always playing the best action. A twin is the same "
+            "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "
+            "μ-GDP, somebody who sees all decisions can guess which of two values one person brought no "
+            "better than whether a draw is from N(0, 1) or from N(μ, 1). Policies that first try every "
+            "arm do so in the order given, which is why a curve may start flat.",
+            " ".join((*READING, *self.whose_twins())),
+        )
+        page.section("How to make this page again")
+        page.command(typed_command() if sys.argv[1:2] == ["compare"] else "compare")
+        page.text(
+            f"dpbandits {header['version']}, numpy {header['numpy']}, numba {header['numba']}, "
+            f"seed {header['seed']}; `compare --save` keeps every curve with its recipes."
+        )
+        return page
+
+    def _table(self) -> list[dict[str, Any]]:
+        """The rows as a page has them: shares in percent, budgets once."""
+        hidden = ("budget", "reward_kept", "kept_interval")
+        return [
+            {
+                "policy": self.name_of(row["policy"]),
+                "guarantee": row["guarantee"],
+                "reward_kept": _with_interval(row),
+            }
+            | {key: value for key, value in row.items() if key not in ("policy", "guarantee", *hidden)}
+            for row in self.with_uniform()
+        ]
+
+
+def percent(share: float | None) -> str | None:
+    """A share as people read it, to a tenth."""
+    return None if share is None else f"{100.0 * share:.1f} %"
+
+
+def _with_interval(row: dict[str, Any]) -> str | None:
+    if row["reward_kept"] is None or row["kept_interval"] is None:
+        return percent(row["reward_kept"])
+    return f"{100.0 * row['reward_kept']:.1f} ± {100.0 * row['kept_interval']:.1f} %"
+
+
+def _times_twin(row: dict[str, Any]) -> str:
+    error = "" if row["standard_error"] is None else f" ± {row['standard_error']:,.0f}"
+    return (
+        f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f}{error}, "
+        f"{row['times_twin']} times the regret of its twin."
+    )
