@@ -11,7 +11,7 @@ from dpbandits import checks
 from dpbandits.cli.choosing import choose
 from dpbandits.cli.command import given
 from dpbandits.cli.comparison import READING, Comparison
-from dpbandits.cli.data import ABOUT, Typed, logged_world, refuse_without_data
+from dpbandits.cli.data import Typed, about, logged_world, refuse_without_data
 from dpbandits.cli.output import (
     JSON,
     check_writable,
@@ -89,6 +89,9 @@ def compare(
     features: str = typer.Option(
         None, help="With --data: columns of what is known of the person, such as hour,age."
     ),
+    prior_rows: float = typer.Option(
+        0.0, help="With --data: draw rates to their mean, by so many rows of the average action in each."
+    ),
     rounds: str = typer.Option(
         "1e5", help="Rounds of each run. With --data as many as the log has rows, up to 1e6."
     ),
@@ -118,7 +121,7 @@ def compare(
     An interrupted comparison keeps its finished runs; the same command resumes there.
     """
     kinds = [policy_kind(name) for name in policies or []]  # first: a list left unquoted ends up here
-    columns = Typed(action, reward, reward_range, propensity, position, features)
+    columns = Typed(action, reward, reward_range, propensity, position, features, prior_rows)
     world = _world(ctx, env, data, columns)
     default = default_budget(type(world.problem(None)), kinds)
     wanted = budgets(privacy) if privacy else [default]
@@ -208,7 +211,7 @@ def _print(found: Comparison) -> None:
         for labels, sentence in found.sentences().items():
             console().print(f"[bold]{labels}[/]: {sentence}")
     if isinstance(found.world, LoggedArms | LoggedContexts):
-        console().print("\n" + "\n".join(ABOUT), style="dim")
+        console().print("\n" + "\n".join(about(found.world)), style="dim")
 
 
 def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) -> str:

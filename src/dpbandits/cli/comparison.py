@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dpbandits.cli.data import ABOUT
+from dpbandits.cli.data import about
 from dpbandits.cli.output import typed_command
 from dpbandits.notation import typed
 from dpbandits.policies import Policy
@@ -165,14 +165,15 @@ class Comparison:
         """All of it, to be passed on."""
         header = self.trace.header
         page = Page("What does privacy cost?", f"Regret over {self.played()}, seed {header['seed']}.")
-        page.text(*self.takeaways())
+        said = self.takeaways()
+        page.text(*([" ".join(said)] if self.is_of_several else said))
         if self.is_of_several:
             caption = "Mean over runs with its 95 % interval; the best action's reward is 100 %."
         else:
             caption = "Mean regret; shaded from the best to the worst run."
         page.picture(self.picture(), caption)
         if isinstance(self.world, LoggedArms | LoggedContexts):
-            page.section("What was played").text(*ABOUT)
+            page.section("What was played").text(*about(self.world))
         page.section("Regret at the last round").table(self._table())
         page.text(*self.notes)
         guarantees = (f"{labels}: {text}" for labels, text in self.sentences().items())
@@ -215,7 +216,7 @@ def percent(share: float | None) -> str | None:
 def _with_interval(row: dict[str, Any]) -> str | None:
     if row["reward_kept"] is None or row["kept_interval"] is None:
         return percent(row["reward_kept"])
-    return f"{100.0 * row['reward_kept']:.1f} ± {100.0 * row['kept_interval']:.1f} %"
+    return f"{100.0 * row['reward_kept']:.1f}\u00a0±\u00a0{100.0 * row['kept_interval']:.1f}\u00a0%"
 
 
 def _times_twin(row: dict[str, Any]) -> str:

@@ -11,15 +11,17 @@ from dpbandits.extras import check_installed
 from dpbandits.notation import number
 from dpbandits.worlds import LoggedArms, LoggedContexts
 
-OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "features")
+OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "features", "prior_rows")
 ABOUT = (
     "An empirical world: each reward is drawn at the rate that its action had in the log (in its "
-    "context, where there are features). So every policy can be played on it, and what it lost is known exactly; "
-    "it takes rounds to be independent and the rates of the log to be the true ones. With few rows an "
+    "context, where there are features). So every policy can be played on it, and what it lost is known "
+    "exactly; it takes rounds to be independent and the rates of the log to be the true ones. With few rows an "
     "action, the best of many actions looks better than it is, and more seems to be there to learn.",
     "What is shown here is made of the log itself, without noise: it says what privacy would have cost, "
     "and is for those who may see the log. It is no private release of it.",
 )
+
+_SURPRISING = 0.01
 
 
 class Typed(NamedTuple):
@@ -31,6 +33,20 @@ class Typed(NamedTuple):
     propensity: str | None
     position: str | None
     features: str | None
+    prior_rows: float
+
+
+def about(world: LoggedArms | LoggedContexts) -> tuple[str, ...]:
+    """What to know of a comparison on a log."""
+    chance = world.chance_of_spread() if isinstance(world, LoggedArms) else None
+    if chance is None or chance < _SURPRISING:
+        return ABOUT
+    return (
+        f"The rates of {world.title} do not show that its actions differ: if all paid alike, rates this "
+        f"far apart would be seen in {100 * chance:.2g} % of logs (χ² test). What there seems to be to "
+        "learn may be chance; --prior-rows draws rates to their mean.",
+        *ABOUT,
+    )
 
 
 def refuse_without_data(ctx: typer.Context) -> None:
@@ -49,7 +65,10 @@ def logged_world(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
     where = {"position": place or None, "at": at if sign else None}
     scaled = {"reward_range": _range(typed.reward_range)}
     if typed.features is None:
-        return LoggedArms.read(path, **columns, **where, **scaled)  # type: ignore[arg-type]
+        prior = typed.prior_rows
+        return LoggedArms.read(path, **columns, **where, **scaled, prior_rows=prior)  # type: ignore[arg-type]
+    if typed.prior_rows:
+        raise InvalidInput("--prior-rows is for arms; leave out --features")
     named = [name.strip() for name in typed.features.split(",")]
     return LoggedContexts.read(path, context=named, **columns, **where, **scaled)  # type: ignore[arg-type]
 

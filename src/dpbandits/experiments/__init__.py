@@ -13,6 +13,7 @@ from dpbandits.experiments import (
     linear_leaderboard,
     matroid_leaderboard,
     mishra_2015,
+    obd,
     ou_2024,
     rounds,
     shariff_2018,
@@ -32,6 +33,7 @@ PAPERS = (
     capri,
     kernel_leaderboard,
     rounds,
+    obd,
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
 

@@ -22,6 +22,7 @@ p.lead { color: #4a5568; margin-top: 0; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid #e2e8f0; vertical-align: top; }
 th { font-weight: 600; border-bottom: 2px solid #cbd5e0; } td.number, th.number { text-align: right; }
+td:first-child { white-space: nowrap; }
 div.wide { overflow-x: auto; } code { background: #f1f5f9; padding: .1rem .3rem; }
 figure { margin: 1.2rem 0; } svg { width: 100%; height: auto; }
 footer { color: #718096; font-size: .85rem; margin-top: 2.5rem; }

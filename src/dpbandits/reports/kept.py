@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Runs = NDArray[np.float64]
-_COLOURED = 7  # policies with a colour of their own; the others are grey
+_COLOURED = 6  # policies with a colour of their own; the others are grey
 _GREY = "#9aa5b1"
 
 

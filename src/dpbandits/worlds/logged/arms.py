@@ -1,11 +1,12 @@
 """Arms that pay what the actions of a log paid."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
+import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
 
 from dpbandits import checks
@@ -85,6 +86,7 @@ class LoggedArms(ArmsEnvironment):
         at: Label | None = None,
         actions: Sequence[Label] | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
+        prior_rows: float = 0.0,
     ) -> Self:
         """The world of a table: a .parquet or .csv file (or logs/*.parquet), a frame, a dict of columns.
 
@@ -92,7 +94,11 @@ class LoggedArms(ArmsEnvironment):
         `propensity`, the chance with which the action shown was chosen, a row counts 1/propensity: then
         an action's rate is everybody's, and not that of those for whom it was chosen. `at` takes the
         rows of one `position` (`read_positions` makes a world of each). `actions` are all there may be.
+
+        With `prior_rows` each action has so many rows of the average action besides its own: rates that
+        few rows made extreme are drawn to the mean.
         """
+        checks.not_negative(prior_rows=prior_rows)
         log = read_log(
             source,
             action=action,
@@ -102,7 +108,7 @@ class LoggedArms(ArmsEnvironment):
             at=at,
             reward_range=reward_range,
         )
-        found = paid_by_action(log, reward_range)
+        found = paid_by_action(log, reward_range, prior_rows)
         labels = sorted_labels(list(found))
         if actions is not None:
             labels = _declared(list(actions), labels, log.name)
@@ -133,6 +139,22 @@ class LoggedArms(ArmsEnvironment):
             min(1.0, max(0.0, (_average(rewards, weights) - low) / (high - low)))
             for rewards, weights in zip(self.rewards, self.weights, strict=True)
         )
+
+    def chance_of_spread(self) -> float | None:
+        """How likely rates as different as these would be if all actions paid alike (χ² test).
+
+        None where rows were weighted, or all rewards are the same.
+        """
+        if self.rows is None or sum(map(math.fsum, self.weights)) != self.rows:
+            return None
+        arms = list(zip(self.rewards, self.weights, strict=True))
+        paid = [Paid(*one) for arm in arms for one in zip(*arm, strict=True)]
+        mean = _mean_of(paid).reward
+        variance = math.fsum((one.reward - mean) ** 2 * one.weight for one in paid) / self.rows
+        if variance <= 0.0:
+            return None
+        spread = math.fsum(math.fsum(w) * (_average(r, w) - mean) ** 2 for r, w in arms) / variance
+        return float(scipy.special.chdtrc(len(self.actions) - 1, spread))
 
     def in_words(self) -> str:
         """How many actions of which log, and the range of their means."""
@@ -195,7 +217,9 @@ def check_actions(labels: Sequence[Label], name: str) -> None:
     checks.integer(least=2, limit=checks.MOST_ACTIONS, **{f"actions of {name}": len(labels)})
 
 
-def paid_by_action(log: Log, reward_range: tuple[float, float]) -> dict[Label, dict[float, float]]:
+def paid_by_action(
+    log: Log, reward_range: tuple[float, float], prior_rows: float = 0.0
+) -> dict[Label, dict[float, float]]:
     """The rewards of each action with their weights, in one pass over the log.
 
     Of rewards in one of the `PARTS` of the range, only the mean is kept where they differ.
@@ -205,13 +229,47 @@ def paid_by_action(log: Log, reward_range: tuple[float, float]) -> dict[Label, d
 
     low, high = check_range(reward_range)
     part = (pl.col(SHARE) * PARTS).floor().clip(0, PARTS - 1).cast(pl.Int32).alias("part")
-    sums = sums_by(log, (ACTION, part), (low, high)).sort(ACTION, "part")
-    found: dict[Label, dict[float, float]] = {}
-    for row in sums.iter_rows(named=True):
+    found: dict[Label, dict[int, Paid]] = {}
+    for row in sums_by(log, (ACTION, part), (low, high)).sort(ACTION, "part").iter_rows(named=True):
         least, most = row["least"], row["most"]
         mean = least if least == most else min(most, max(least, low + (high - low) * row["mean"]))
-        found.setdefault(row[ACTION], {})[mean] = row["weight"]
-    return found
+        found.setdefault(row[ACTION], {})[row["part"]] = Paid(mean, row["weight"])
+    average = _average_action(found, prior_rows) if prior_rows else {}
+    return {
+        action: dict(_together(own.get(place), average.get(place)) for place in sorted({*own, *average}))
+        for action, own in found.items()
+    }
+
+
+class Paid(NamedTuple):
+    """A reward, and in how many rows it was paid."""
+
+    reward: float
+    weight: float
+
+
+def _average_action(found: Mapping[Label, Mapping[int, Paid]], rows: float) -> dict[int, Paid]:
+    """The rewards of all actions together, in so many rows."""
+    everything: dict[int, list[Paid]] = {}
+    for own in found.values():
+        for place, paid in own.items():
+            everything.setdefault(place, []).append(paid)
+    weight = math.fsum(paid.weight for own in found.values() for paid in own.values())
+    return {
+        place: Paid(_mean_of(paid).reward, rows * _mean_of(paid).weight / weight)
+        for place, paid in everything.items()
+    }
+
+
+def _together(*paid: Paid | None) -> Paid:
+    return _mean_of([one for one in paid if one is not None])
+
+
+def _mean_of(paid: Sequence[Paid]) -> Paid:
+    """Their mean, which is theirs where they are the same."""
+    rewards, weights = zip(*paid, strict=True)
+    same = len(set(rewards)) == 1
+    return Paid(rewards[0] if same else _average(rewards, weights), math.fsum(weights))
 
 
 def _declared(declared: list[Label], found: list[Label], name: str) -> list[Label]:

@@ -1,0 +1,135 @@
+"""The data, the worlds made of them, and who plays there."""
+
+import dataclasses
+import functools
+import importlib.util
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from dpbandits.experiments.figure import Scale, Simulation
+from dpbandits.experiments.leaderboard import policies_for
+from dpbandits.policies import LocalPolicy, Policy
+from dpbandits.policies.arms import BetaThompson, NoiseAwareIMED, PrivateIMED
+from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
+from dpbandits.problems import Arms
+from dpbandits.simulation import Trace
+from dpbandits.worlds import LoggedArms
+
+DATA = "DPBANDITS_OBD"
+PAPER = "dpbandits"
+LICENCE = (
+    "Open Bandit Dataset (ZOZO, CC BY 4.0): Saito, Aihara, Matsutani and Narita, NeurIPS Datasets and "
+    "Benchmarks 2021. The sample of 10,000 rows a campaign that comes with the package obp, the log of "
+    "uniformly random items."
+)
+CAMPAIGNS = ("all", "men", "women")
+POSITIONS = (1, 2, 3)
+# Rows of the average item that the shrunk worlds add to each item's own.
+PRIOR_ROWS = 1000
+BUDGETS: tuple[Budget, ...] = (PureDP(0.1), PureDP(1.0), PureDP(4.0), GaussianDP(1.0))
+HORIZONS = {Scale.quick: (100_000, 1_000_000), Scale.paper: (100_000, 1_000_000, 10_000_000)}
+RUNS = {Scale.quick: 2, Scale.paper: 5}
+
+
+def folder() -> Path | None:
+    """Where the data are: where DPBANDITS_OBD says, or in the package obp, which is not imported."""
+    if (given := os.environ.get(DATA)) is not None:
+        return Path(given)
+    found = importlib.util.find_spec("obp")
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent / "dataset" / "obd"
+
+
+def missing() -> str | None:
+    """What to do where there are no data."""
+    place = folder()
+    if place is None:
+        return f"pip install --no-deps obp, whose sample is read, or set {DATA} to a folder of the data"
+    absent = next((path for path in map(_log, CAMPAIGNS) if not path.is_file()), None)
+    return None if absent is None else f"there is no {absent}; set {DATA} to the folder of the data"
+
+
+def _log(campaign: str) -> Path:
+    return (folder() or Path()) / "random" / campaign / f"{campaign}.csv"
+
+
+@functools.cache
+def worlds() -> dict[str, LoggedArms]:
+    """Each campaign at each position as logged, and each campaign with its rates shrunk."""
+    columns = {"action": "item_id", "reward": "click"}
+    found = {}
+    for campaign in CAMPAIGNS:
+        log = _log(campaign)
+        for place in POSITIONS:
+            world = LoggedArms.read(log, **columns, position="position", at=place)
+            found[f"{campaign} {place}"] = world
+        found[f"{campaign} shrunk"] = LoggedArms.read(log, **columns, prior_rows=PRIOR_ROWS)
+    return {name: dataclasses.replace(world, title=f"campaign {name}") for name, world in found.items()}
+
+
+def is_shrunk(world: str) -> bool:
+    """Whether a world has rates drawn to their mean, and not those of a position."""
+    return world.endswith("shrunk")
+
+
+def policies(budget: Budget) -> dict[str, Policy]:
+    """All for arms with a trusted server that accept the budget; without one, the best known."""
+    if isinstance(budget, NonPrivate):
+        kinds = (BetaThompson, NoiseAwareIMED, PrivateIMED)
+        return {kind.name(): kind(privacy=budget) for kind in kinds}
+    found = policies_for(Arms(2), budget)
+    return {name: one for name, one in found.items() if not isinstance(one, LocalPolicy)}
+
+
+def simulations(scale: Scale) -> dict[str, Simulation]:
+    """Every world, budget and horizon, by such a name."""
+    return {
+        name_of(world, budget, rounds): Simulation(
+            policies=policies(budget),
+            environment=environment,
+            rounds=rounds,
+            runs=RUNS[scale],
+            points=10,
+        )
+        for world, environment in worlds().items()
+        for budget in (*BUDGETS, NonPrivate())
+        for rounds in HORIZONS[scale]
+    }
+
+
+def name_of(world: str, budget: Budget, rounds: int) -> str:
+    """Of a simulation."""
+    return f"{world}, {budget}, {rounds}"
+
+
+def kept(
+    traces: Mapping[str, Trace], budget: Budget, rounds: int, policy: str, *, shrunk: bool
+) -> float:
+    """The share of the best item's reward that a policy keeps, on average over worlds of one sort."""
+    shares = [
+        traces[name_of(world, budget, rounds)].reward_kept(policy).mean()
+        for world in worlds()
+        if is_shrunk(world) == shrunk
+    ]
+    return float(np.mean(shares))
+
+
+def kept_by_uniform(*, shrunk: bool) -> float:
+    """The same of items at random."""
+    shares = [
+        1.0 - world.uniform_regret() / max(world.arm_means())
+        for name, world in worlds().items()
+        if is_shrunk(name) == shrunk
+    ]
+    return float(np.mean(shares))
+
+
+def best(traces: Mapping[str, Trace], budget: Budget, rounds: int, *, shrunk: bool) -> tuple[str, float]:
+    """The policy that keeps most at a budget, and how much."""
+    shares = {name: kept(traces, budget, rounds, name, shrunk=shrunk) for name in policies(budget)}
+    name = max(shares, key=lambda one: shares[one])
+    return name, shares[name]
