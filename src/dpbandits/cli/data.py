@@ -15,12 +15,11 @@ OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "featur
 ABOUT = (
     "An empirical world: each reward is drawn at the rate that its action had in the log (in its "
     "context, where there are features). So every policy can be played on it, and what it lost is known "
-    "exactly; it takes rounds to be independent and the rates of the log to be the true ones. With few rows an "
-    "action, the best of many actions looks better than it is, and more seems to be there to learn.",
-    "What is shown here is made of the log itself, without noise: it says what privacy would have cost, "
-    "and is for those who may see the log. It is no private release of it.",
+    "exactly. It takes rounds to be independent, and the rates of the log to be the true ones; with few rows an "
+    "action, the best of many looks better than it is, and more seems to be there to learn.",
+    "What is shown here is made of the log itself, without noise. It says what privacy would have cost, "
+    "and is for those who may see the log: it is no private release of it.",
 )
-
 _SURPRISING = 0.01
 
 

@@ -28,10 +28,10 @@ class Budgets(Figure):
     notes: ClassVar[tuple[str, ...]] = (
         setting.LICENCE,
         "Empirical worlds: clicks are drawn at an item's rate in the log, independently. As logged, a "
-        "world is a campaign at a position, with some 40 to 100 rows an item and about 14 clicks in all: "
-        "the best of many items looks far better than it can be, so that these worlds are easier than "
-        f"the truth. Shrunk, a world is a campaign with {setting.PRIOR_ROWS:,} rows of its average item "
-        "added to each item, which leaves about as much difference as larger logs of this kind show.",
+        "world is a campaign at a position, with 40 to 100 rows an item and about 14 clicks in all: "
+        "the best of many items looks far better than it can be, so these worlds are easier than the "
+        f"truth. Shrunk, a world is a campaign with {setting.PRIOR_ROWS:,} rows of its average item "
+        "added to each item: a guess at how much items differ, since the sample cannot tell.",
         "Reward kept: expected clicks as a share of those of always showing the best item, on average "
         "over worlds. All guarantees are for replacing one reward, with a trusted server.",
     )
@@ -82,8 +82,8 @@ class Budgets(Figure):
                 if index < _SHOWN:
                     style = line_style(index) | {"label": policy}
                 axes.plot([places[str(one)] for one in held], shares, marker="o", ms=4, **style)
-            name, share = setting.best(traces, NonPrivate(), rounds, shrunk=shrunk)
-            axes.axhline(share, color="#1d2430", label="without privacy, the best")
+            free = setting.best(traces, NonPrivate(), rounds, shrunk=shrunk)[1]
+            axes.axhline(free, color="#1d2430", label="without privacy, the best")
             uniform = setting.kept_by_uniform(shrunk=shrunk)
             axes.axhline(uniform, color="#1d2430", linestyle=":", label="uniform play")
             axes.set_xticks(list(places.values()), list(places))
@@ -106,7 +106,7 @@ class Budgets(Figure):
         return sorted(names, key=lambda name: -shares.get(name, -1.0))
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
-        """Our expectations, before any of this was played."""
+        """What we expected before any of this was played."""
         rounds = setting.HORIZONS[scale][-1]
         return [
             self._cost(traces, rounds, 4.0, 0.05),
@@ -122,8 +122,8 @@ class Budgets(Figure):
         _, free = setting.best(traces, NonPrivate(), rounds, shrunk=False)
         return Claim(
             paper=f"As logged, ε = {epsilon:g} costs at most {percent(most)} of the best reward",
-            measured=f"{percent(free - share)}: {name} keeps {percent(share)}, and {percent(free)} is kept "
-            "without privacy",
+            measured=f"{percent(free - share)}: {name} keeps {percent(share)}, and without privacy "
+            f"{percent(free)} is kept",
             holds=free - share <= most,
         )
 
@@ -154,7 +154,7 @@ class Budgets(Figure):
         found = {name: world.chance_of_spread() for name, world in setting.worlds().items()}
         chances = [chance for chance in found.values() if chance is not None]
         return Claim(
-            paper="The sample shows that items differ in their click rates (χ² test at 1 %, each position)",
+            paper="The sample shows that items differ in their click rates (χ² test at 1 %)",
             measured=f"in {sum(chance < 0.01 for chance in chances)} of {len(chances)} worlds; the "
             f"smallest chance of such a spread among equal items is {min(chances):.2f}",
             holds=all(chance < 0.01 for chance in chances),

@@ -77,7 +77,7 @@ class Horizons(Figure):
         return [setting.best(traces, budget, rounds, shrunk=shrunk)[1] for rounds in horizons]
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
-        """Our expectations, before any of this was played."""
+        """What we expected before any of this was played."""
         horizons, found = setting.HORIZONS[scale], []
         for epsilon in (0.1, 1.0):
             first, *_, last = self._costs(traces, PureDP(epsilon), horizons)
@@ -106,6 +106,6 @@ class Horizons(Figure):
         return Claim(
             paper=f"Shrunk, {horizons[0]:,} rounds are too few to learn from even without privacy: less "
             "than a quarter of what there is to gain over uniform play is gained",
-            measured=f"{percent(gained)}: {percent(free)} is kept, and {percent(uniform)} by uniform play",
+            measured=f"{percent(gained)}: {percent(free)} is kept, {percent(uniform)} by uniform play",
             holds=gained < 0.25,
         )

@@ -6,6 +6,7 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def _log(campaign: str) -> Path:
 @functools.cache
 def worlds() -> dict[str, LoggedArms]:
     """Each campaign at each position as logged, and each campaign with its rates shrunk."""
-    columns = {"action": "item_id", "reward": "click"}
+    columns: dict[str, Any] = {"action": "item_id", "reward": "click"}
     found = {}
     for campaign in CAMPAIGNS:
         log = _log(campaign)
