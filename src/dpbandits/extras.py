@@ -13,6 +13,7 @@ PACKAGES = {
     "serve": "fastapi",
     "postgres": "psycopg",
     "client": "httpx",
+    "sklearn": "sklearn",
     "cuda": "numba_cuda",
 }
 

@@ -19,6 +19,10 @@ class UnusableContext(Exception):
         self.instead = instead
 
 
+class Shortened(tuple[Any, ...]):
+    """A context of which something was brought within the declared bounds; otherwise like any other."""
+
+
 @dataclass(frozen=True)
 class Problem(Recipe):
     """What is declared before the first round.
