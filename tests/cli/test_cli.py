@@ -97,6 +97,65 @@ def test_compare_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert dpb.Trace.load(names["save"]).header["rounds"] == 2000
 
 
+def _log(folder: Path) -> Path:
+    """Twenty items of which one pays, in 4,000 rows."""
+    items = [f"item {number % 20:02}" for number in range(4000)]
+    clicks = [int(number % 20 == 3 and number % 40 < 20) for number in range(4000)]
+    path = folder / "log.parquet"
+    pl.DataFrame({"item": items, "click": clicks, "hour": [0.25, 0.75] * 2000}).write_parquet(path)
+    return path
+
+
+def test_compare_on_a_log_at_several_budgets(tmp_path: Path) -> None:
+    """The table, the answer in sentences, and the picture with both lines."""
+    log, page, plot = _log(tmp_path), tmp_path / "page.html", tmp_path / "plot.svg"
+    named = ("--data", str(log), "--action", "item", "--reward", "click")
+    several = ("--privacy", "eps=0.1,1,none")
+    words = ("compare", "noise-aware-imed", "lazy-ucb", "--runs", "2", *named)
+    found = run_json(*words, *several)
+    rows = {(row["policy"], row["budget"]): row for row in found["rows"]}
+    assert set(rows) == {
+        (f"{name}{label}", budget)
+        for name in ("noise-aware-imed", "lazy-ucb")
+        for label, budget in ((", 0.1-DP", "eps=0.1"), (", 1-DP", "eps=1"), (" (twin)", "none"))
+    }
+    assert found["uniform_kept"] == pytest.approx(0.05)
+    assert [row["budget"] for row in found["rows"]] == ["eps=0.1"] * 2 + ["eps=1"] * 2 + ["none"] * 2
+    for row in rows.values():
+        assert row["mean_regret"] == pytest.approx(4000 * 0.5 * (1 - row["reward_kept"]))
+    text = run(*words, *several, "--report", str(page), "--plot", str(plot))
+    assert "4,000 rounds on 20 actions of means 0.5 to 0 in log.parquet, 2 runs" in text
+    assert "no private release" in text and "Uniform play keeps 5.0 %." in text
+    written = page.read_text()
+    assert "Mean over runs with its 95 % interval" in written and "no private release" in written
+    assert "do not show that its actions differ" not in text
+    assert plot.read_text().count("<path") > 20
+
+
+def test_compare_says_where_a_log_shows_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("item,click\n" + "a,1\nb,0\na,0\nb,1\nb,0\n" * 30)
+    words = ("compare", "lazy-ucb", "--data", str(path), "--action", "item", "--reward", "click")
+    assert "do not show that its actions differ" in " ".join(run(*words, "--runs", "1").split())
+
+
+def test_compare_with_features_of_a_log(tmp_path: Path) -> None:
+    named = ("--data", str(_log(tmp_path)), "--action", "item", "--reward", "click")
+    words = ("compare", "lin-ucb", "--rounds", "50", "--runs", "1", *named)
+    for features in ("hour=0..1", "hour", "hour=0.25|0.75", "hour=#2"):
+        text = run(*words, "--features", features)
+        assert "50 rounds on 20 actions in 2 contexts of log.parquet, 1 run" in text
+
+
+def test_several_kinds_of_budgets_have_a_panel_each(tmp_path: Path) -> None:
+    plot = tmp_path / "plot.svg"
+    words = ("compare", "lazy-ucb", "modified-thompson", "--rounds", "200", "--runs", "2")
+    text = run(*words, "--privacy", "eps=1,2", "--privacy", "mu=1", "--plot", str(plot))
+    assert "modified-thompson does not accept eps=1, and is left out there" in text
+    assert text.splitlines()[0].startswith("Budgets: 1-DP, 2-DP, 1-GDP")
+    assert "At 1-GDP, " in text and plot.exists()
+
+
 _OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}
 
 
@@ -243,10 +302,10 @@ def test_compare_says_where_whose_twin_and_what_uniform_play_loses(tmp_path: Pat
     text = run(*words, "--env", "bernoulli-arms:means=.5 .9")
     for said in (text, page.read_text()):
         assert "1,000 rounds on 2 Bernoulli arms of means 0.9 to 0.5, 2 runs" in said
-        assert "standard error of the mean over runs" in said and "uniform play" in said
+        assert "standard error of the mean regret over runs" in said and "uniform play" in said
         assert "gaussian-thompson (twin) is the twin of modified-thompson." in said
     table = [line.split() for line in text.splitlines() if line.startswith(" ")]
-    assert [row for row in table if row][-1] == ["uniform", "play", "200"]
+    assert [row for row in table if row][-1] == ["uniform", "play", "77.8", "%", "200"]
 
 
 def test_an_audit_that_fails_ends_with_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,6 +360,23 @@ def test_budgets_as_typed(text: str, budget: dpb.Budget) -> None:
 )
 def test_budgets_as_they_are_often_typed(text: str) -> None:
     assert notation.budget(text) == dpb.ApproxDP(1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["eps=0.1,1,none"], [dpb.PureDP(0.1), dpb.PureDP(1.0), dpb.privacy.NonPrivate()]),
+        (["ε=1 4 δ=1e-6"], [dpb.ApproxDP(1.0, 1e-6), dpb.ApproxDP(4.0, 1e-6)]),
+        (["delta=1e-6,1e-5,eps=1,2"], [dpb.ApproxDP(1.0, 1e-6), dpb.ApproxDP(2.0, 1e-5)]),
+        (["eps=1,mu=1,2"], [dpb.PureDP(1.0), dpb.GaussianDP(1.0), dpb.GaussianDP(2.0)]),
+        (["mu=1,mu=2"], [dpb.GaussianDP(1.0), dpb.GaussianDP(2.0)]),
+        (["eps=1,delta=1e-6", "eps=1"], [dpb.ApproxDP(1.0, 1e-6), dpb.PureDP(1.0)]),
+        (["none,rho=.5"], [dpb.privacy.NonPrivate(), dpb.ZeroConcentratedDP(0.5)]),
+        (["order=8,divergence=1,4"], [dpb.RenyiDP(8.0, 1.0), dpb.RenyiDP(8.0, 4.0)]),
+    ],
+)
+def test_several_budgets_as_typed(texts: list[str], found: list[dpb.Budget]) -> None:
+    assert notation.budgets(texts) == found
 
 
 @pytest.mark.parametrize("text", ["", "eps", "delta=1", "mu=1,mu=1", "mu=1,eps=1", "eps=1,delta"])

@@ -48,6 +48,31 @@ COMMAND_LINE = [
     ("compare focused-matroid-ucb --env kernel-world", "say --env matroid-arms"),
     ("compare capri --privacy mu=1", "say --env kernel-world"),
     ("compare lazy-ucb --env matroid_arms --privacy eps=1", "say --env bernoulli-arms"),
+    # Logs.
+    ("compare --env logged-arms", "logged-arms is read from a log: write --data log.parquet"),
+    ("compare --action item", "--action goes with --data"),
+    ("compare --prior-rows 5", "--prior-rows goes with --data"),
+    ("compare --data LOG.csv", "--data needs the names of two columns: --action item --reward click"),
+    ("compare --data LOG.csv --env bernoulli-arms", "--env and --data are different worlds"),
+    ("compare --data LOG.csv --action itm --reward click", "did you mean 'item'?"),
+    ("compare --data LOG.csv --action item --reward stars", "outside the range 0 to 1 in 3 rows"),
+    ("compare --data LOG.csv --action item --reward stars --reward-range 5", "as low,high"),
+    ("compare --data LOG.csv --action item --reward click --propensity stars", "is no probability"),
+    ("compare --data LOG.csv --action item --reward click --position place", "which position?"),
+    ("compare --data LOG.csv --action item --reward click --position place=9", "is never '9'"),
+    ("compare --data LOG.csv --action item --reward click --features stars", "--features stars=0..100"),
+    (
+        "compare --data LOG.csv --action item --reward click --features stars=,place=1|2",
+        "what can stars",
+    ),
+    ("compare --data LOG.csv --action item --reward click --features stars=a..5", "to be a number"),
+    ("compare --data LOG.csv --action item --reward click --prior-rows -1", "prior_rows >= 0"),
+    (
+        "compare lazy-ucb --data LOG.csv --action item --reward click --features stars=1..5",
+        "lazy-ucb cannot play on logged-contexts",
+    ),
+    ("compare --data NO.csv --action item --reward click", "there is no file NO.csv"),
+    ("compare --data FILE --action item --reward click", "to end in .parquet or .csv, got FILE"),
     # Budgets.
     ("compare --privacy 1", "write eps=1 for ε-DP or mu=1 for μ-GDP"),
     ("privacy 1,1e-6", "write eps=1,delta=1e-6"),
@@ -60,7 +85,15 @@ COMMAND_LINE = [
     ("privacy eps=1,delta=1", "expected delta"),
     ("privacy mu=1 --delta 2", "expected delta strictly between 0 and 1"),
     ("privacy none --rounds-per-person 5", "--rounds-per-person needs a budget"),
-    ("compare --privacy mu=1 --privacy mu=2", "--privacy was given 2 times"),
+    ("compare --privacy mu=1 --privacy mu=1", "the privacy mu=1 was given twice"),
+    ("compare --privacy eps=1,2,1", "the privacy eps=1 was given twice"),
+    ("compare --privacy eps=1,1e-6", "write eps=1,delta=1e-6"),
+    ("compare --privacy 0.1,1,10", "write eps=0.1 for ε-DP"),
+    ("compare --privacy eps=1,2,3,delta=1e-6,1e-5", "give one delta, or one for each"),
+    ("compare --privacy eps=1,two", "write some of: eps=1"),
+    ("compare modified-thompson --privacy eps=1,2", "modified-thompson accepts --privacy mu=… or"),
+    ("compare klucb --privacy eps=1,2", "none of these policies takes a budget"),
+    ("recommend --privacy eps=1,2", "write one of: eps=1"),
     ("compare klucb --privacy eps=1", "none of these policies takes a budget"),
     ("compare modified-thompson --privacy eps=1", "modified-thompson accepts --privacy mu=… or"),
     ("compare modified-thompson --privacy eps=1", "got eps=1"),
@@ -121,6 +154,7 @@ def test_a_mistake_on_the_command_line_is_one_sentence_and_status_2(
 ) -> None:
     (tmp_path / "FOLDER.html").mkdir()
     (tmp_path / "FILE").touch()
+    (tmp_path / "LOG.csv").write_text("item,click,stars,place\na,1,5,1\nb,0,3,1\na,0,2,2\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["dpbandits", *typed.split()])
     with pytest.raises(SystemExit) as stop:

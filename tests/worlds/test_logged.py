@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import scipy.stats
 
 import dpbandits as dpb
 from dpbandits.errors import InvalidInput
+from dpbandits.features import Category, Number
 from dpbandits.worlds import LoggedArms, LoggedContexts
 from dpbandits.worlds.arms import BernoulliWorld
 from dpbandits.worlds.logged.arms import EmpiricalWorld
@@ -159,6 +161,38 @@ def test_a_map_makes_features_of_texts() -> None:
     world = LoggedContexts.read(LOG, **COLUMNS, context=["word"], features=Words())
     assert world.features == ((2.0, 0.0), (0.0, 2.0))
     assert world.problem(None) == dpb.LinearContexts(2, arms=3, max_norm=2.0)
+
+
+def test_a_feature_map_makes_features() -> None:
+    features = dpb.FeatureMap([Number("hour", 0, 1), Category("word", ["x", "y"])])
+    log = {**LOG, "word": ["x", "y", "x", "y", "x", "z"]}
+    world = LoggedContexts.read(log, **COLUMNS, context=["hour", "word"], features=features)
+    assert len(world.features) == 3 and world.problem(None).dimension == 3 * features.dimension
+    assert world.features[0] == tuple(features.rows({"hour": 0.0, "word": "x"})[0])
+
+
+def test_rates_are_drawn_to_their_mean() -> None:
+    """Two rows of the average action, which pays 1/2, besides those of each."""
+    world = LoggedArms.read(LOG, **COLUMNS, prior_rows=2)
+    assert world.arm_means() == pytest.approx((3 / 5, 1 / 4, 2 / 3))
+    many = {"item": [0, 0, 1, 1], "paid": [0.1, 0.101, 0.9, 0.2]}
+    drawn = LoggedArms.read(many, action="item", reward="paid", prior_rows=4)
+    assert drawn.arm_means() == pytest.approx(((0.201 + 1.301) / 6, (1.1 + 1.301) / 6))
+    with pytest.raises(InvalidInput, match="expected prior_rows >= 0"):
+        LoggedArms.read(LOG, **COLUMNS, prior_rows=-1)
+
+
+def test_the_spread_of_rates_is_compared_with_chance() -> None:
+    def log(clicks: list[int]) -> LoggedArms:
+        rewards = [int(row < count) for count in clicks for row in range(200)]
+        table = {"item": np.repeat(np.arange(len(clicks)), 200), "click": rewards}
+        return LoggedArms.read(table, **COLUMNS)
+
+    table = scipy.stats.chi2_contingency([[10, 14, 30], [190, 186, 170]])
+    assert log([10, 14, 30]).chance_of_spread() == pytest.approx(table.pvalue)
+    assert log([10, 11, 12]).chance_of_spread() > 0.5  # type: ignore[operator]
+    assert log([0, 0, 0]).chance_of_spread() is None
+    assert LoggedArms.read(LOG, **COLUMNS, propensity="p").chance_of_spread() is None
 
 
 def test_classified_examples_are_a_bandit_in_one_line() -> None:
@@ -317,7 +351,7 @@ def test_a_truncated_parquet_file_is_one_sentence(tmp_path: Path) -> None:
     [
         (LOG, {}, "expected columns as context or action_features"),
         (LOG, {"context": "hour"}, "expected context as names of columns as a sequence"),
-        (LOG, {"context": ["word"]}, "column 'word' of the table holds texts; give features=FeatureMap"),
+        (LOG, {"context": ["word"]}, "column 'word' of the table holds texts; declare what they can be"),
         (LOG, {"context": ["stars"]}, "features of length up to 5, and 1 is the longest"),
         (LOG, {"context": ["hours"]}, "did you mean 'hour'"),
         (LOG, {"context": ["hour", "hour"]}, "column 'hour' cannot be both context and context"),

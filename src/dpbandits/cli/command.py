@@ -63,7 +63,7 @@ class Command(TyperCommand):
         for option, meant in _MEANT.get(typed, {}).items():
             if option in known:
                 return f"no option is called {typed}; write {meant}"
-        near = difflib.get_close_matches(typed, known, n=1, cutoff=0.7)
+        near = difflib.get_close_matches(typed, known, n=1, cutoff=0.75)
         hint = f"did you mean {near[0]}?" if near else f"see `dpbandits {self.name} --help`"
         return f"no option is called {typed}; {hint}"
 

@@ -87,7 +87,9 @@ def compare(
         None, help="With --data: only rows of one position (or anything else): position=1."
     ),
     features: str = typer.Option(
-        None, help="With --data: columns of what is known of the person, such as hour,age."
+        None,
+        help="With --data: columns of what is known of a person, and what they can be: "
+        "'age=18..90,device=phone|desktop,city=#16' (#: by 16 buckets).",
     ),
     prior_rows: float = typer.Option(
         0.0, help="With --data: draw rates to their mean, by so many rows of the average action in each."

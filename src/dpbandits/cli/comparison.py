@@ -13,9 +13,10 @@ from dpbandits.notation import typed
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.reports.html import Page
-from dpbandits.reports.kept import Kept, mean_and_interval
+from dpbandits.reports.kept import mean_and_interval
 from dpbandits.reports.tables import Ratio
 from dpbandits.simulation import Trace
+from dpbandits.simulation.kept import kept_by_uniform, without_budget
 from dpbandits.wording import ROUNDING, counted, number
 from dpbandits.worlds import Environment, LoggedArms, LoggedContexts
 
@@ -92,28 +93,15 @@ class Comparison:
 
     def name_of(self, label: str) -> str:
         """A label without its budget, which another column has."""
-        return label.removesuffix(f", {self.chosen[label].privacy}") if label in self.chosen else label
+        return without_budget(label, self.chosen[label].privacy) if label in self.chosen else label
 
     def kept_by_uniform(self) -> float | None:
         """The share of the reward that random actions keep."""
-        optimum = self.trace.optimum()
-        return 1.0 - self.uniform_regret / optimum if optimum > 0.0 else None
-
-    def kept(self) -> Kept:
-        """What the picture of reward against privacy is made of."""
-        private: dict[str, dict[Budget, Any]] = {}
-        unprotected = {}
-        for label, policy in self.chosen.items():
-            shares, name = self.trace.reward_kept(label), self.name_of(label)
-            if isinstance(policy.privacy, NonPrivate):
-                unprotected[name] = shares
-            else:
-                private.setdefault(name, {})[policy.privacy] = shares
-        return Kept(private, unprotected, self.kept_by_uniform() or 0.0)
+        return kept_by_uniform(self.trace)
 
     def picture(self) -> Any:
         """Reward against privacy where there are several budgets; otherwise regret against rounds."""
-        return self.kept().draw() if self.is_of_several else self.trace.plot()
+        return self.trace.plot_kept() if self.is_of_several else self.trace.plot()
 
     def takeaways(self) -> list[str]:
         """The answer in a sentence or two for each budget."""

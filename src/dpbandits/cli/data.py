@@ -1,22 +1,24 @@
 """A log as typed after `--data`, as a world."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
 from dpbandits.cli.command import given
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import check_installed
-from dpbandits.notation import number
+from dpbandits.features import Category, Column, FeatureMap, Hashed, Number
+from dpbandits.notation import number, whole
 from dpbandits.worlds import LoggedArms, LoggedContexts
 
 OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "features", "prior_rows")
 ABOUT = (
     "An empirical world: each reward is drawn at the rate that its action had in the log (in its "
-    "context, where there are features). So every policy can be played on it, and what it lost is known "
-    "exactly. It takes rounds to be independent, and the rates of the log to be the true ones; with few rows an "
-    "action, the best of many looks better than it is, and more seems to be there to learn.",
+    "context, where there are features). So every policy can be played on it, and what it lost is "
+    "known exactly. It takes rounds to be independent, and the rates of the log to be the true ones; "
+    "with few rows an action, the best of many looks better than it is, and more seems to be there to "
+    "learn.",
     "What is shown here is made of the log itself, without noise. It says what privacy would have cost, "
     "and is for those who may see the log: it is no private release of it.",
 )
@@ -60,16 +62,40 @@ def logged_world(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
     if typed.action is None or typed.reward is None:
         raise InvalidInput("--data needs the names of two columns: --action item --reward click")
     place, sign, at = (typed.position or "").partition("=")
-    columns = {"action": typed.action, "reward": typed.reward, "propensity": typed.propensity}
-    where = {"position": place or None, "at": at if sign else None}
-    scaled = {"reward_range": _range(typed.reward_range)}
+    options: dict[str, Any] = {"position": place or None, "at": at if sign else None}
+    options |= {"action": typed.action, "reward": typed.reward, "propensity": typed.propensity}
+    options |= {"reward_range": _range(typed.reward_range)}
     if typed.features is None:
-        prior = typed.prior_rows
-        return LoggedArms.read(path, **columns, **where, **scaled, prior_rows=prior)  # type: ignore[arg-type]
+        return LoggedArms.read(path, **options, prior_rows=typed.prior_rows)
     if typed.prior_rows:
         raise InvalidInput("--prior-rows is for arms; leave out --features")
-    named = [name.strip() for name in typed.features.split(",")]
-    return LoggedContexts.read(path, context=named, **columns, **where, **scaled)  # type: ignore[arg-type]
+    context, features = _features(typed.features)
+    return LoggedContexts.read(path, context=context, features=features, **options)
+
+
+def _features(text: str) -> tuple[list[str], FeatureMap | None]:
+    """Columns, and what was declared of them; as they are where nothing was declared of any."""
+    parts = [part.strip() for part in text.split(",")]
+    columns = [part.partition("=")[0].strip() for part in parts]
+    if not any("=" in part for part in parts):
+        return columns, None
+    return columns, FeatureMap([_declared(part) for part in parts])
+
+
+def _declared(part: str) -> Column:
+    """``age=18..90``, ``device=phone|desktop`` or ``city=#64``, by so many buckets."""
+    name, _, values = (word.strip() for word in part.partition("="))
+    low, between, high = values.partition("..")
+    if between:
+        return Number(name, number(low, f"{name} from"), number(high, f"{name} to"))
+    if values.startswith("#"):
+        return Hashed(name, whole(values[1:], f"buckets of {name}"))
+    if values:
+        return Category(name, [value.strip() for value in values.split("|")])
+    raise InvalidInput(
+        f"what can {name} be? write {name}=0..100 for numbers, {name}=a|b for names, {name}=#16 for "
+        "names by 16 buckets"
+    )
 
 
 def _range(text: str | None) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.reports.figures import regret_figure, save_figure
 from dpbandits.reports.tables import Row, text_table
+from dpbandits.simulation.kept import reward_kept
 from dpbandits.simulation.run import Played, problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.version import __version__
@@ -209,6 +210,16 @@ class Trace:
             for x, short in shown.items()
         }
         figure = regret_figure(self.rounds, curves)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
+
+    def plot_kept(self, path: str | Path | None = None) -> Any:
+        """The share of the best action's reward that each policy keeps, against its budget.
+
+        Policies at several budgets are one line: labels that end in the budget, "lazy-ucb, 1-DP".
+        """
+        figure = reward_kept(self).draw()
         if path is not None:
             save_figure(figure, Path(path))
         return figure

@@ -121,15 +121,16 @@ def features_of(
     for column in columns:
         if not (frame[column].dtype.is_numeric() or frame[column].dtype == pl.Boolean):
             raise InvalidInput(
-                f"column {column!r} of {name} holds texts; give features=FeatureMap(…), which says how "
-                "columns become numbers"
+                f"column {column!r} of {name} holds texts; declare what they can be by features="
+                f"FeatureMap(…), or --features '{column}=a|b'"
             )
     rows = frame.cast(pl.Float64).to_numpy()
     longest = float(np.linalg.norm(rows, axis=1).max())
     if longest > 1.0:
         raise InvalidInput(
             f"columns {', '.join(columns)} of {name} are features of length up to {longest:.4g}, and 1 "
-            "is the longest; give features=FeatureMap(…), which scales by declared ranges"
+            f"is the longest; declare their ranges by features=FeatureMap(…), or --features "
+            f"{columns[0]}=0..100"
         )
     return np.ascontiguousarray(rows), 1.0
 
