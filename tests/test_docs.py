@@ -49,6 +49,13 @@ def test_the_readmes_example_runs_and_prints_what_the_readme_says(
     assert len(lines) <= 15
 
 
+def test_the_example_on_own_data_runs_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/own-data.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})
+    assert (tmp_path / "kept.png").stat().st_size > 10_000
+
+
 def test_the_readme_names_exactly_the_two_commands() -> None:
     commands = re.findall(r"^make (\w+)", README, re.MULTILINE)
     assert commands == ["demo", "test"]

@@ -90,6 +90,7 @@ def test_what_users_write_type_checks(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(readme) == 7 and len(examples) > 40
     programs = {
         **{f"readme_{number}": block for number, block in enumerate(readme)},
+        "own_data": blocks("docs/own-data.md")[0],
         **{f"policies_{number}": as_written(example) for number, example in enumerate(examples)},
         **{f"wrong_{number}": f"import dpbandits as dpb\n{line}\n" for number, line in enumerate(WRONG)},
         "wrong_example": as_written('>>> KLUCB(loglog="three")'),

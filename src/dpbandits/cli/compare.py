@@ -210,8 +210,9 @@ def _print(found: Comparison) -> None:
         for sentence in found.takeaways():
             console().print(sentence)
     else:
-        for labels, sentence in found.sentences().items():
-            console().print(f"[bold]{labels}[/]: {sentence}")
+        for sentence in found.sentences():
+            labels, _, text = sentence.partition(": ")
+            console().print(f"[bold]{labels}[/]: {text}")
     if isinstance(found.world, LoggedArms | LoggedContexts):
         console().print("\n" + "\n".join(about(found.world)), style="dim")
 

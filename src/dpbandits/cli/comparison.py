@@ -108,7 +108,7 @@ class Comparison:
         if not self.is_of_several:
             return [_times_twin(row) for row in self.rows if row["times_twin"]]
         found = []
-        for held in self.budgets:
+        for held in (*(one for one in self.budgets if not isinstance(one, NonPrivate)), NonPrivate()):
             rows = [row for row in self.rows if row["budget"] == typed(held)]
             if rows and rows[0]["reward_kept"] is not None:
                 name = self.name_of(rows[0]["policy"])
@@ -127,12 +127,12 @@ class Comparison:
                 said.append(f"{self.name_of(label)} is the twin of {', '.join(named)}.")
         return said
 
-    def sentences(self) -> dict[str, str]:
-        """Each guarantee once, by the policies that give it."""
+    def sentences(self) -> list[str]:
+        """Each guarantee once, after the policies that give it."""
         labels: dict[str, list[str]] = {}
         for label in self.trace.policies:
-            labels.setdefault(str(self.trace.guarantee(label)), []).append(label)
-        return {", ".join(named): sentence for sentence, named in labels.items()}
+            labels.setdefault(str(self.trace.guarantee(label)), []).append(self.name_of(label))
+        return [f"{', '.join(named)}: {sentence}" for sentence, named in labels.items()]
 
     def played(self) -> str:
         """What was played, where, and how rounds followed each other if not one by one."""
@@ -156,16 +156,18 @@ class Comparison:
         said = self.takeaways()
         page.text(*([" ".join(said)] if self.is_of_several else said))
         if self.is_of_several:
-            caption = "Mean over runs with its 95 % interval; the best action's reward is 100 %."
+            caption = (
+                "Mean over runs with its 95 % interval; the best action's reward is 100 %. Budgets of "
+                "different definitions of privacy have a panel each, since no axis holds both."
+            )
         else:
             caption = "Mean regret; shaded from the best to the worst run."
         page.picture(self.picture(), caption)
         if isinstance(self.world, LoggedArms | LoggedContexts):
             page.section("What was played").text(*about(self.world))
-        page.section("Regret at the last round").table(self._table())
+        page.section("Reward and regret at the last round").table(self._table())
         page.text(*self.notes)
-        guarantees = (f"{labels}: {text}" for labels, text in self.sentences().items())
-        page.section("Guarantees").text(*guarantees)
+        page.section("Guarantees").text(*self.sentences())
         page.section("How to read this").text(
             "Regret is what was lost against always playing the best action. A twin is the same "
             "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "

@@ -22,9 +22,8 @@ from dpbandits.worlds import LoggedArms
 DATA = "DPBANDITS_OBD"
 PAPER = "dpbandits"
 LICENCE = (
-    "Open Bandit Dataset (ZOZO, CC BY 4.0): Saito, Aihara, Matsutani and Narita, NeurIPS Datasets and "
-    "Benchmarks 2021. The sample of 10,000 rows a campaign that comes with the package obp, the log of "
-    "uniformly random items."
+    "Open Bandit Dataset (Saito, Aihara, Matsutani and Narita, 2021): the sample of 10,000 rows a "
+    "campaign that comes with the package obp, here the log of uniformly random items."
 )
 CAMPAIGNS = ("all", "men", "women")
 POSITIONS = (1, 2, 3)
