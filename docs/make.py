@@ -55,7 +55,8 @@ def cli_page() -> str:
         for option in command.params:
             names = ", ".join(f"`{text}`" for text in (*option.opts, *option.secondary_opts))
             default = "" if option.default is None or option.default is False else f"`{option.default}`"
-            parts.append(f"| {names} | {default} | {getattr(option, 'help', '') or ''} |\n")
+            about = (getattr(option, "help", "") or "").replace("|", "\\|")
+            parts.append(f"| {names} | {default} | {about} |\n")
         parts.append("\n")
     return "".join(parts).rstrip() + "\n"
 

@@ -2,6 +2,8 @@
 
 import datetime
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -419,3 +421,48 @@ CONTEXTS: dict[str, Any] = {
 def test_a_wrong_recipe_is_one_sentence(kind: Any, change: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         kind(**((ARMS if kind is LoggedArms else CONTEXTS) | change))
+
+
+# Not `ru_maxrss`, which a new process has from the one that started it.
+_PEAK = """
+import sys
+from pathlib import Path
+import polars as pl
+from dpbandits.worlds import LoggedArms
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+whole, path = sys.argv[1] == "whole", sys.argv[2]
+before = peak()
+if whole:
+    kept = pl.read_parquet(path) if path.endswith("parquet") else pl.read_csv(path, infer_schema=False)
+else:
+    LoggedArms.read(path, action="item", reward="click", propensity="p")
+print((peak() - before) / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is looked up in /proc")
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_large_log_is_read_in_pieces(tmp_path: Path, suffix: str) -> None:
+    """In a process of its own, with much less memory than the table takes."""
+    rows, path = 3_000_000, tmp_path / f"log{suffix}"
+    names = pl.Series([f"the item with the long name {number}" for number in range(50)])
+    chance = np.random.default_rng(0)
+    table: dict[str, Any] = {
+        "item": names.gather(chance.integers(0, 50, rows)),
+        "click": chance.integers(0, 2, rows),
+        "p": np.full(rows, 0.02),
+        "much else": chance.random(rows).round(9),
+        "more": chance.random(rows).round(9),
+    }
+    frame = pl.DataFrame(table)
+    frame.write_parquet(path) if suffix == ".parquet" else frame.write_csv(path)
+    whole, pieces = (
+        float(subprocess.check_output([sys.executable, "-c", _PEAK, how, str(path)]))
+        for how in ("whole", "pieces")
+    )
+    assert 0.0 < pieces < 0.75 * whole, (pieces, whole)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits.errors import InvalidInput
 from dpbandits.experiments.figure import Scale, Simulation
 from dpbandits.experiments.leaderboard import policies_for
 from dpbandits.policies import LocalPolicy, Policy
@@ -49,24 +50,29 @@ def missing() -> str | None:
     place = folder()
     if place is None:
         return f"pip install --no-deps obp, whose sample is read, or set {DATA} to a folder of the data"
-    absent = next((path for path in map(_log, CAMPAIGNS) if not path.is_file()), None)
-    return None if absent is None else f"there is no {absent}; set {DATA} to the folder of the data"
+    absent = [path for path in (_log(place, one) for one in CAMPAIGNS) if not path.is_file()]
+    return f"there is no {absent[0]}; set {DATA} to the folder of the data" if absent else None
 
 
-def _log(campaign: str) -> Path:
-    return (folder() or Path()) / "random" / campaign / f"{campaign}.csv"
+def _log(place: Path, campaign: str) -> Path:
+    return place / "random" / campaign / f"{campaign}.csv"
+
+
+def worlds() -> dict[str, LoggedArms]:
+    """Each campaign at each position as logged, and each campaign with its rates shrunk."""
+    if (needed := missing()) is not None:
+        raise InvalidInput(f"there are no data for this figure: {needed}")
+    return _worlds(folder() or Path())
 
 
 @functools.cache
-def worlds() -> dict[str, LoggedArms]:
-    """Each campaign at each position as logged, and each campaign with its rates shrunk."""
+def _worlds(place: Path) -> dict[str, LoggedArms]:
     columns: dict[str, Any] = {"action": "item_id", "reward": "click"}
     found = {}
     for campaign in CAMPAIGNS:
-        log = _log(campaign)
-        for place in POSITIONS:
-            world = LoggedArms.read(log, **columns, position="position", at=place)
-            found[f"{campaign} {place}"] = world
+        log = _log(place, campaign)
+        for at in POSITIONS:
+            found[f"{campaign} {at}"] = LoggedArms.read(log, **columns, position="position", at=at)
         found[f"{campaign} shrunk"] = LoggedArms.read(log, **columns, prior_rows=PRIOR_ROWS)
     return {name: dataclasses.replace(world, title=f"campaign {name}") for name, world in found.items()}
 

@@ -137,8 +137,11 @@ class Table:
 
         kind = self.kinds[name]
         if self.is_text:
-            word = pl.col(name).str.strip_chars().str.to_lowercase()
-            return word.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False).alias(role)
+            word = pl.col(name).str.strip_chars()
+            truth = word.str.to_lowercase()
+            flag = pl.when(truth == "true").then(1.0).when(truth == "false").then(0.0)
+            # Not by `replace`, for which all of the column would be in memory.
+            return pl.coalesce(word.cast(pl.Float64, strict=False), flag).alias(role)
         if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
             return pl.col(name).cast(pl.Float64).alias(role)
         raise InvalidInput(f"column {name!r} of {self.name} is {kind}; expected numbers")

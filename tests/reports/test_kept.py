@@ -1,0 +1,78 @@
+"""The picture of reward against privacy."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import dpbandits as dpb
+from dpbandits.errors import InvalidInput
+from dpbandits.reports.kept import Kept, axis_of, mean_and_interval
+
+
+def test_intervals_are_students() -> None:
+    runs = np.array([0.5, 0.7, 0.6, 0.9])
+    mean, half = mean_and_interval(runs)
+    low, high = scipy.stats.t.interval(0.95, 3, loc=runs.mean(), scale=scipy.stats.sem(runs))
+    assert (mean - half, mean + half) == pytest.approx((low, high))
+    assert math.isnan(mean_and_interval(runs[:1])[1])
+
+
+def test_each_definition_of_privacy_has_an_axis() -> None:
+    budgets = [dpb.PureDP(4.0), dpb.PureDP(0.1), dpb.GaussianDP(1.0)]
+    budgets += [dpb.ApproxDP(1.0, 1e-6), dpb.ApproxDP(1.0, 1e-5)]
+    budgets += [dpb.ZeroConcentratedDP(0.5), dpb.RenyiDP(8.0, 4.0)]
+    kept = Kept({"one": {budget: np.array([0.5]) for budget in budgets}}, {}, 0.2)
+    axes = kept.axes()
+    assert len(axes) == 6
+    assert next(iter(axes.values())) == [dpb.PureDP(0.1), dpb.PureDP(4.0)]
+    with pytest.raises(InvalidInput, match="has no place on an axis"):
+        axis_of(dpb.NonPrivate())
+
+
+def test_the_picture_shows_the_best_policies_and_both_lines() -> None:
+    budgets: list[dpb.Budget] = [dpb.PureDP(0.1), dpb.PureDP(1.0)]
+    private = {
+        f"policy {index}": {budget: np.array([0.4, 0.42]) + 0.02 * index for budget in budgets}
+        for index in range(12)
+    }
+    free = {"worse": np.array([0.8, 0.82]), "better": np.array([0.9, 0.92])}
+    (axes,) = Kept(private, free, 0.3).draw().axes
+    labels = [str(line.get_label()) for line in axes.get_lines()]
+    labels = [label for label in labels if not label.startswith("_")]
+    assert labels[:6] == [f"policy {index}" for index in (11, 10, 9, 8, 7, 6)]
+    assert labels[6:] == ["6 others, in the table", "without privacy: better", "uniform play"]
+    assert axes.get_xscale() == "log" and axes.get_ylim()[0] < 0.3 < 1.0 < axes.get_ylim()[1]
+
+
+def test_a_trace_without_budgets_has_no_such_picture(tmp_path: Path) -> None:
+    world = dpb.worlds.BernoulliArms([0.2, 0.5])
+    trace = dpb.simulate(dpb.BetaThompson(), world, 10, 2, 0, progress=False)
+    with pytest.raises(InvalidInput, match="all of these policies have none"):
+        trace.plot_kept()
+    private = dpb.simulate(
+        {f"x, {one}": dpb.NoiseAwareIMED(privacy=one) for one in (dpb.PureDP(1.0), dpb.PureDP(2.0))},
+        world,
+        100,
+        2,
+        0,
+        progress=False,
+    )
+    private.plot_kept(tmp_path / "kept.svg")
+    assert (tmp_path / "kept.svg").exists()
+    worthless = dpb.simulate(
+        dpb.BetaThompson(), dpb.worlds.BernoulliArms([0.0, 0.0]), 10, 2, 0, progress=False
+    )
+    with pytest.raises(InvalidInput, match="it is not above 0"):
+        worthless.plot_kept()
+
+
+def test_what_is_kept_is_what_is_not_lost() -> None:
+    world = dpb.worlds.BernoulliArms([0.2, 0.5])
+    trace = dpb.simulate(dpb.arms.UniformArms(), world, 1000, 3, 0, progress=False)
+    assert trace.optimum() == pytest.approx(500.0)
+    kept = trace.reward_kept("uniform-arms")
+    assert kept == pytest.approx(1.0 - trace.regret("uniform-arms")[:, -1] / 500.0)
+    assert kept.mean() == pytest.approx(0.7, abs=0.02)
