@@ -401,6 +401,8 @@ CONTEXTS: dict[str, Any] = {
         (LoggedArms, {"rewards": ((0, 1), ())}, "a weight for each reward of action 'b'"),
         (LoggedArms, {"rewards": ((0, 2), (1,))}, "rewards within 0 and 1 of action 'a'"),
         (LoggedArms, {"weights": ((0, 1), (1,))}, "expected weight of action 'a' > 0"),
+        (LoggedArms, {"title": 3}, "expected title to be a text"),
+        (LoggedArms, {"rows": 0}, "expected rows to be a whole number >= 1"),
         (LoggedContexts, {"shares": (1, 0)}, "expected shares as numbers above 0"),
         (LoggedContexts, {"rates": ((0.1, 0.2),)}, "expected rates in .0, 1., for each context"),
         (LoggedContexts, {"rates": ((0.1, 0.2), (2.0, 0.0))}, "expected rates in"),

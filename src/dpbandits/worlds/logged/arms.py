@@ -60,6 +60,7 @@ class LoggedArms(ArmsEnvironment):
         labels = tuple(checks.sequence("actions", self.actions))
         check_actions(labels, "the log")
         low, high = check_range(self.reward_range)
+        check_source(self.title, self.rows)
         object.__setattr__(self, "actions", labels)
         object.__setattr__(self, "reward_range", (low, high))
         for name in ("rewards", "weights"):
@@ -215,6 +216,14 @@ def check_actions(labels: Sequence[Label], name: str) -> None:
     if len(set(labels)) < len(labels):
         raise InvalidInput("expected each action once")
     checks.integer(least=2, limit=checks.MOST_ACTIONS, **{f"actions of {name}": len(labels)})
+
+
+def check_source(title: object, rows: object) -> None:
+    """What a log is called, and how many rows it has where that is known."""
+    if not isinstance(title, str):
+        raise InvalidInput(f"expected title to be a text, got {checks.shown(title)}")
+    if rows is not None:
+        checks.integer(least=1, rows=rows)
 
 
 def paid_by_action(

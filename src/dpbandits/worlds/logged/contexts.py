@@ -18,7 +18,7 @@ from dpbandits.problems import LinearContexts
 from dpbandits.recipes import FloatRows, Floats
 from dpbandits.wording import counted
 from dpbandits.worlds.environment import Environment
-from dpbandits.worlds.logged.arms import check_actions
+from dpbandits.worlds.logged.arms import check_actions, check_source
 from dpbandits.worlds.logged.cells import Features, LoggedCells, check_cells, column_names, features_of
 from dpbandits.worlds.logged.sums import sums_by
 from dpbandits.worlds.logged.table import (
@@ -69,6 +69,7 @@ class LoggedContexts(Environment):
         check_actions(labels, "the log")
         checks.one_of((False, True), per_action=self.per_action)
         checks.bound(max_norm=self.max_norm)
+        check_source(self.title, self.rows)
         features = checks.array("features as rows of equally many numbers", self.features)
         shares = checks.array("shares as numbers", self.shares)
         rates = checks.array("rates as a row of numbers for each context", self.rates)
