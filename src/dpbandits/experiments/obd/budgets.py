@@ -9,7 +9,7 @@ from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
 from dpbandits.reports.figures import legend_beside, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 
-_SHOWN = 7  # policies with a line of their own
+_SHOWN = 6  # policies with a line of their own
 SORTS = {False: "as logged (3 campaigns × 3 positions)", True: "shrunk (3 campaigns)"}
 
 
@@ -76,12 +76,16 @@ class Budgets(Figure):
         order = self._order(traces, rounds)
         for axes, (shrunk, sort) in zip(panels, SORTS.items(), strict=True):
             for index, policy in enumerate(order):
-                held = [one for one in setting.BUDGETS if policy in setting.policies(one)]
-                shares = [setting.kept(traces, one, rounds, policy, shrunk=shrunk) for one in held]
-                style: dict[str, Any] = {"color": "#9aa5b1", "linewidth": 0.8, "label": "_"}
+                style: dict[str, Any] = {"color": "#9aa5b1", "linewidth": 0.8, "zorder": 1}
+                style |= {"label": "others, in the table" if index == _SHOWN else "_"}
                 if index < _SHOWN:
                     style = line_style(index) | {"label": policy}
-                axes.plot([places[str(one)] for one in held], shares, marker="o", ms=4, **style)
+                for kind in (PureDP, GaussianDP):  # no line joins the two
+                    held = [one for one in setting.BUDGETS if type(one) is kind]
+                    held = [one for one in held if policy in setting.policies(one)]
+                    shares = [setting.kept(traces, one, rounds, policy, shrunk=shrunk) for one in held]
+                    axes.plot([places[str(one)] for one in held], shares, marker="o", ms=4, **style)
+                    style["label"] = "_"
             free = setting.best(traces, NonPrivate(), rounds, shrunk=shrunk)[1]
             axes.axhline(free, color="#1d2430", label="without privacy, the best")
             uniform = setting.kept_by_uniform(shrunk=shrunk)
