@@ -377,8 +377,12 @@ class CrossedFeatures(Features):
         rows, cut = self.person.context(offered)
         if rows.shape[0] != 1:
             raise InvalidInput(f"expected the columns of one person, got {rows.shape[0]} rows")
-        pairs = np.multiply.outer(np.array(self.actions), rows[0])
-        return pairs.reshape(len(self.actions), -1), cut
+        return self.pairs(rows[0]), cut
+
+    def pairs(self, hers: Array) -> Array:
+        """The features of all K pairs of a person whose own are these."""
+        products: Array = np.array(self.actions)[:, :, None] * hers
+        return products.reshape(len(self.actions), -1)
 
 
 @dataclass(frozen=True)

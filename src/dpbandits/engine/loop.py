@@ -154,13 +154,20 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
     learn(public, secret, context, action, reward, noise)
 
 
+def _select(public: Any, context: Any, explore: Any) -> Any:
+    return public.select(context, explore)
+
+
 class Compiled(NamedTuple):
-    """The compiled loop, without and with rounds in flight, and the two halves of a learner's round."""
+    """The compiled loop, without and with rounds in flight, and the two halves of a learner's round;
+    and a choice without a release, for replays.
+    """
 
     run: Callable[..., None]
     run_in_flight: Callable[..., None]
     decide: Callable[..., Any]
     learn: Callable[..., None]
+    select: Callable[..., Any]
 
     def notice(self, name: str, *, in_flight: bool = False) -> str:
         """What to say while this is compiled for a policy; rounds in flight have their own loop."""
@@ -206,4 +213,4 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     fields of the same types would run each other's verbs.
     """
     del states  # only the key
-    return Compiled(*compiled(run_rounds, _run_in_flight, _decide, _learn, outside=outside))
+    return Compiled(*compiled(run_rounds, _run_in_flight, _decide, _learn, _select, outside=outside))

@@ -439,6 +439,20 @@ class Learner:
             self._refuse_past_the_horizon(1)
             return self._decide(context, now, token)
 
+    def select_again(self, *offered: Any) -> Any:
+        """`select` for somebody else in the place of the open round. Not for users: a replay by
+        rejection (`offline/replay.py`) asks again for every row that does not match.
+        """
+        context, notice = offered_context(self.problem, offered)
+        with self._lock, self._call("select"):
+            if not self._rounds.closes_at_once or self._asks_who or not self._rounds.open:
+                raise RoundError("select_again() takes one round in flight, open and for nobody")
+            self._changing = True
+            action = self._rounds.decide_again(context, self._explore).action
+        if notice is not None:
+            self._warn([notice])
+        return action if type(action) is int else action.copy()
+
     def answer_round(self, opened: Round, value: Any) -> None:
         """`update`, for a service that has found the round and checked the reward. Not for users."""
         with self._lock, self._call("update"):

@@ -84,10 +84,10 @@ class Rounds:
         self.closed_then = 0  # rounds closed at the last decision or `close_all`: public, at any time
         self.closings = 0  # calls of `close_all`, each of which releases like a decision
         self.now = 0.0  # the time of the last decision
-        steps = steps_of(public)
+        steps, self._select = steps_of(public), type(public).select
         if compiled:
             code = compiled_for(public)
-            steps = Steps(code.decide, code.learn)
+            steps, self._select = Steps(code.decide, code.learn), code.select
         self._decide, self._learn = steps
         self._is_local = is_local(type(public))
         self.leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
@@ -122,6 +122,18 @@ class Rounds:
         opened = Round(self.decided, action, kept, self.now, person, counts)
         self.open.append(opened)
         self.decided += 1
+        return opened
+
+    def decide_again(self, context: Any, explore: Any) -> Round:
+        """Choose for somebody else in the place of the one round that is open.
+
+        Nothing is released or counted: to all that is learned it is as if she had come first.
+        """
+        last = self.open.pop()
+        chosen = self._select(self.public, context, explore)
+        action = chosen[0].copy() if type(chosen) is tuple else int(chosen)
+        opened = Round(last.number, action, (context, action), last.began)
+        self.open.append(opened)
         return opened
 
     def answer(self, opened: Round, reward: Any, noise: Any) -> Any:
