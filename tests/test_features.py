@@ -161,6 +161,38 @@ def test_with_arms_a_person_brings_one_row() -> None:
         problem.context(pl.DataFrame(TABLE))
 
 
+def test_a_frame_in_decide_many_is_one_person_a_row() -> None:
+    problem, table = dpb.LinearContexts.of(MAP, arms=3), TABLE | {"age": [20, None, 900]}
+    learners = [started(problem, in_flight=9) for _ in range(3)]
+    with pytest.warns(UnusableFeatures):
+        one = learners[0].decide_many(pl.DataFrame(table))
+    with pytest.warns(UnusableFeatures):
+        other = learners[1].decide_many(pl.DataFrame(table).to_dicts())
+    with pytest.warns(UnusableFeatures):
+        third = learners[2].decide_many(pd.DataFrame(table))
+    assert one.actions.tolist() == other.actions.tolist() == third.actions.tolist()
+    pairs = CrossedFeatures(MAP, [[1.0], [0.5]])
+    assert len(dpb.LinearContexts.of(pairs).each(TABLE)) == 3
+    # Columns must not be taken for people: as many rows as features.
+    for wrong in (dpb.LinearContexts.of(MAP), dpb.LinearContexts(3, arms=2)):
+        with pytest.raises(DPBanditsError, match="one context for each person"):
+            started(wrong, in_flight=9).decide_many(pl.DataFrame({"a": [1.0, 2.0, 3.0]}))
+
+
+def test_a_service_logs_features_and_reads_them_back() -> None:
+    desk = pytest.importorskip("dpbandits.service.desk")
+    for problem in (dpb.LinearContexts.of(MAP, arms=3), dpb.LinearContexts.of(MAP)):
+        hers = {"age": 30, "country": "fr", "item": 7}
+        given: Any = hers if problem.arms else [hers, hers | {"item": 8}]
+        offered, context = desk.read_context(problem, given)
+        again = desk._unpacked(problem, desk._packed(offered))
+        np.testing.assert_array_equal(context[0], again[0])
+        np.testing.assert_array_equal(context[0], problem.context(given)[0])
+    # JSON has no nan: null is a missing number, and the round counts.
+    offered, context = desk.read_context(problem, [{"age": None, "country": "fr", "item": 7}])
+    assert np.isnan(offered).any() and not context[0].any()
+
+
 def test_pairs_are_outer_products_and_within_the_product_of_bounds() -> None:
     action = FeatureMap([Number("price", 0, 9)], max_norm=0.5)
     pairs = CrossedFeatures.of(MAP, action, {"price": [0.0, 4.5, 9.0]})

@@ -224,12 +224,14 @@ class Learner:
 
     def decide_many(
         self,
-        contexts: int | Sequence[Any],
+        contexts: Any,
         *,
         persons: Sequence[Any] | None = None,
         now: float | None = None,
     ) -> Tickets:
         """As many calls of `decide` as there are contexts; where there are none, say how many.
+
+        Where the problem has a feature map, a frame with a row for each person will do.
 
         >>> import dpbandits as dpb
         >>> learner = dpb.LazyThompson(privacy=dpb.PureDP(1.0)).start(dpb.Arms(3), in_flight=100)
@@ -242,7 +244,7 @@ class Learner:
             checks.integer(least=1, limit=checks.MOST_IN_FLIGHT, contexts=contexts)
             given = [(self.problem.context(), None)] * int(contexts)
         else:
-            brought = checks.sequence("contexts", contexts)
+            brought = self.problem.each(contexts)
             given = [offered_context(self.problem, (one,)) for one in brought]
         named = [None] * len(given) if persons is None else checks.sequence("persons", persons)
         if len(named) != len(given):
