@@ -189,6 +189,13 @@ def test_logs_are_read_from_files_and_frames(kind: str, tmp_path: Path) -> None:
     assert rows.rewards.sum() == 50 and ips(rows, np.ones(100)).value == 1.0
 
 
+def test_labels_are_found_by_their_text(tmp_path: Path) -> None:
+    pl.DataFrame(LOG | {"item": [10, 9] * 50}).write_csv(tmp_path / "log.csv")
+    rows = read(tmp_path / "log.csv", action="item", reward="click", labels=[9, 10, 11])
+    assert rows.labels == (9, 10, 11) and rows.actions[:2].tolist() == [1, 0]
+    assert read(tmp_path / "log.csv", action="item", reward="click").labels == ("9", "10")
+
+
 def logged(**changes: Any) -> Rows:
     return read(LOG | changes, action="item", reward="click", propensity="p")
 
@@ -210,6 +217,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an unknown action": (
         lambda: read(LOG, action="item", reward="click", labels=["x", "z"]),
         "column 'item' has 'y', which is not among the labels",
+    ),
+    "labels alike": (
+        lambda: read(LOG, action="item", reward="click", labels=[1, "1"]),
+        "expected labels that differ as texts",
+    ),
+    "one text for labels": (
+        lambda: d.read(LOG, action="item", reward="click", labels="xy"),
+        "expected labels as a sequence",
     ),
     "one action": (lambda: logged(item=["x"] * 100), "labels of at least two different actions"),
     "names for a map": (

@@ -106,23 +106,35 @@ def read(
         source, action=action, reward=reward, context=context, reward_range=reward_range, **roles
     )
     frame = log.collect(log.frame)
-    names = frame[ACTION].to_list()
-    known = tuple(sorted_labels(list(set(names)))) if labels is None else tuple(labels)
-    place = {label: index for index, label in enumerate(known)}
-    unknown = next((name for name in names if name not in place), None)
-    if unknown is not None:
-        raise InvalidInput(
-            f"column {action!r} has {checks.shown(unknown)}, which is not among the labels"
-        )
+    known = sorted_labels(frame[ACTION].unique().to_list())
+    if labels is not None:
+        known = checks.sequence("labels", labels)
     return Rows(
-        actions=np.array([place[name] for name in names], np.int64),
+        actions=_places(frame[ACTION], action, known),
         rewards=frame[REWARD].to_numpy(),
-        labels=known,
+        labels=tuple(known),
         propensities=None if propensity is None else frame[PROPENSITY].to_numpy(),
         contexts=None if features is None else features.rows(_with_numbers(frame, features)),
         features=features,
         reward_range=reward_range,
     )
+
+
+def _places(names: "pl.Series", column: str, labels: list[Label]) -> NDArray[np.int64]:
+    """The number of each row's action, found by its name as text: a CSV file has nothing else."""
+    with extra("tables"):
+        import polars as pl
+
+    place = {str(label): index for index, label in enumerate(labels)}
+    if len(place) < len(labels):
+        raise InvalidInput("expected labels that differ as texts")
+    found = names.cast(pl.String).replace_strict(place, default=None, return_dtype=pl.Int64)
+    if found.null_count():
+        unknown = names.filter(found.is_null())[0]
+        raise InvalidInput(
+            f"column {column!r} has {checks.shown(unknown)}, which is not among the labels"
+        )
+    return found.to_numpy()
 
 
 def _with_numbers(frame: "pl.DataFrame", features: FeatureMap) -> "pl.DataFrame":
