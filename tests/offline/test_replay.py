@@ -61,6 +61,7 @@ def test_without_contexts_it_is_the_run_on_matched_rows_alone(policy: dpb.Truste
     assert 800 < found.rounds < 1200 and found.reward == rows.rewards[found.matched].mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_with_contexts_the_state_is_that_of_a_run_on_matched_rows_alone(compiled: bool) -> None:
     """Skipped rows fill no batch, count nobody and move no schedule: the state has the same bits."""
@@ -97,6 +98,7 @@ def test_a_hand_written_replay_that_skips_rounds_learns_less() -> None:
     assert found.reward > np.mean(matched[: found.rounds])
 
 
+@pytest.mark.slow
 def test_its_law_is_that_of_an_experiment() -> None:
     """Mean reward after 300 rounds, in 60 replays and 60 experiments: equal within five standard errors
     (an error rate below 1e-6), and not equal to that of uniform play.
@@ -117,6 +119,7 @@ def test_its_law_is_that_of_an_experiment() -> None:
     assert abs(np.mean(replays) - MEANS.mean()) > 5 * error  # the control
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_halved_ones_do_not() -> None:
     """The mean of what was decided for, in 400 replays, each 95 % or more: fewer are covered than the
     1e-6 quantile with that chance only, by the binomial law. The control: halved intervals (67 %).
@@ -191,6 +194,7 @@ CASES: dict[str, tuple[dpb.TrustedPolicy, dpb.Problem, Rows]] = {
 FLOORS = {"imed": 0.99, "thompson": 0.6, "tree": 0.8, "modified": 0.5, "linear": 0.25, "kernel": 0.45}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_privacy_replay_passes_through_it(name: str) -> None:
     """Each row's reward replaced: the same rows match, the same is seen, and the cost is in budget."""
@@ -202,6 +206,7 @@ def test_the_privacy_replay_passes_through_it(name: str) -> None:
     assert 0.0 in costs  # rows that do not match cost nothing
 
 
+@pytest.mark.slow
 def test_a_replaced_context_is_not_covered_and_that_is_found_out() -> None:
     """The control, and why only rewards are covered: another context may match where hers did not."""
     policy, problem, rows = CASES["linear"]
@@ -283,6 +288,7 @@ def test_crossed_features_and_maps() -> None:
     for problem in (dpb.LinearContexts.of(pairs), None):
         found = replay(dpb.LinUCB(), rows, problem=problem, seed=0)
         assert found.reward > 0.6  # uniform play: a third
+    assert replay(IMED, rows, seed=0).rounds > 150  # which has no use for contexts
 
 
 def test_rewards_of_another_range_are_scaled_for_arms() -> None:

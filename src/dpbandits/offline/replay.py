@@ -39,6 +39,7 @@ decision, so their differences form a martingale, and the interval covers the me
 the matched rounds. It tells nothing of how another run with other noise would have decided.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import replace as replaced
@@ -105,8 +106,8 @@ def replay(
 ) -> Replayed:
     """Let a policy learn from the rows of a uniformly random log that match its decisions.
 
-    Without a `problem` it is `Arms`, or `LinearContexts` with arms where the rows have a feature map; a
-    policy that needs the horizon is told n/K rounds. It ends with the log, or where a guarantee ends.
+    Without a `problem` it is `Arms`, or `LinearContexts` with arms where the rows have a feature map and
+    the policy is for contexts; a policy that needs the horizon is told n/K rounds. It ends with the log, or where a guarantee ends.
 
     >>> import numpy as np
     >>> import dpbandits as dpb
@@ -200,12 +201,13 @@ Find = Callable[[Learner, int], tuple[int, int]]
 
 def _next_alike(rows: Rows) -> Find:
     """Without contexts: the decision stands until a row was given that action."""
-    places = [np.flatnonzero(rows.actions == action) for action in range(len(rows.labels))]
+    places = [np.flatnonzero(rows.actions == action).tolist() for action in range(len(rows.labels))]
+    for own in places:
+        own.append(len(rows))  # where none is left
 
     def find(learner: Learner, row: int) -> tuple[int, int]:
         action = int(learner.select())
-        later = places[action][np.searchsorted(places[action], row) :]
-        return action, int(later[0]) if later.size else len(rows)
+        return action, places[action][bisect_left(places[action], row)]
 
     return find
 
@@ -253,7 +255,7 @@ def _problem(policy: TrustedPolicy, rows: Rows) -> Problem:
     count, horizon = len(rows.labels), None
     if policy.needs_horizon:
         horizon = max(len(rows) // count, 1)
-    if rows.contexts is None:
+    if rows.contexts is None or issubclass(Arms, policy.problem_kind):
         return Arms(count, horizon=horizon)
     if rows.features is None:
         raise InvalidInput(
