@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dpbandits as dpb
 from dpbandits.errors import DPBanditsError, ShortenedFeatures, UnusableFeatures
@@ -86,6 +88,25 @@ def test_no_row_is_longer_than_the_bound_and_the_longest_reach_it(bound: float, 
     assert (lengths <= bound).all() and lengths.max() > bound * (1 - 1e-9)
     problem = dpb.LinearContexts.of(features)
     assert problem.context(rows)[0] is not None and type(problem.context(rows)) is tuple
+
+
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3))
+
+
+@given(
+    ages=st.lists(st.one_of(st.none(), st.floats(), st.integers()), min_size=1, max_size=5),
+    other=VALUES,
+    third=VALUES,
+    bound=st.floats(1e-3, 1e3),
+)
+def test_whatever_people_bring_is_within_the_bound(
+    ages: list[Any], other: Any, third: Any, bound: float
+) -> None:
+    columns = [Number("age", -3, 7.5, missing=0), Category("b", ["x", 1], other=True), Hashed("c", 3)]
+    features = FeatureMap(columns, max_norm=bound)
+    rows = features.rows({"age": ages, "b": [other] * len(ages), "c": [third] * len(ages)})
+    assert np.isfinite(rows).all() and (np.linalg.norm(rows, axis=1) <= bound).all()
+    assert type(dpb.LinearContexts.of(features).context(rows)) is tuple  # none is shortened
 
 
 def test_the_same_number_as_text_or_float_is_the_same_category() -> None:

@@ -1,5 +1,4 @@
-r"""Replay by rejection: a policy learns on a uniformly random log, from the rows that match its
-decisions.
+r"""Replay by rejection: a policy learns from the rows of a random log that match its decisions.
 
 Li, Chu, Langford and Wang (2011). Each row is a person x_i, an action a_i that was drawn uniformly from
 K, independently of everything, and its reward r_i. The policy decides for x_i; if it decides for a_i,
@@ -13,16 +12,17 @@ schedule. A decision releases what is due and then chooses; what was released st
 one matches, and only the choice is made again (`Learner.select_again`). Without contexts not even that
 is needed: the decision stands, and the next row that was given that action answers it.
 
-**What is promised about the log.** A row that no longer matches moves all later rows up by one round,
-and with them what is in which batch; no guarantee of one replaced round covers that. So it must be asked
+**What is promised about the log.** A row that no longer matches moves all later rows by one round, and
+with them what is in which batch; no guarantee about one replaced round covers that. So what matters is
 what decides whether a row matches: its logged action, and the decision, which depends on the person's
-context and on earlier rows only through what was released. Take two logs that differ in the *reward* of
-row j, and fix the results of all draws. Up to row j nothing differs. The decision for row j is made
-before its reward is seen, so row j matches in both logs or in neither; if in neither, all is the same.
-If it matches, the two runs have the same rounds, of which one has another reward. That is the neighbour
-that the policy's guarantee is about, and by the argument of `policies/rounds.py` all that is released
-afterwards has the same law up to the budget, result by result; hence so have all later decisions, hence
-the same rows match, and the argument goes on to the end of the log. Therefore:
+context, and on earlier rows only through what was released. Take two logs that differ in the *reward*
+of row j, and fix the results of all draws, of noise and of exploration. Up to row j nothing differs, and
+the decision for row j is made before its reward is seen: it matches in both logs or in neither. From
+then on what is released are the fixed results, in both logs; so all later decisions are the same, and
+the same rows match, to the end of the log. On every sequence of results both runs therefore have the
+same rounds, of which at most one has another reward: those are the neighbours that the policy's
+guarantee is about. How much likelier the results are on one log than on the other is then bounded as in
+`policies/rounds.py`; that argument never uses that the rounds to come are known beforehand. Therefore:
 
 - the decisions on matched rows, and which rows matched, are private as the policy promises **under
   replacement of one reward**, the actions of the log, its contexts and its length being public;
@@ -107,7 +107,8 @@ def replay(
     """Let a policy learn from the rows of a uniformly random log that match its decisions.
 
     Without a `problem` it is `Arms`, or `LinearContexts` with arms where the rows have a feature map and
-    the policy is for contexts; a policy that needs the horizon is told n/K rounds. It ends with the log, or where a guarantee ends.
+    the policy is for contexts; a policy that needs the horizon is told n/K rounds. It ends with the log,
+    or where a guarantee ends.
 
     >>> import numpy as np
     >>> import dpbandits as dpb
