@@ -193,7 +193,8 @@ def linear_learner() -> list[dict[str, object]]:
 
 def _end_of_batch(policy: dpb.TrustedPolicy, dim: int) -> dict[str, object]:
     """The decisions that release a batch, against LAPACK's eigenvectors."""
-    features, it, ends = np.eye(1, dim), policy.start(dpb.LinearContexts(dim), seed=1), []
+    features, it = np.eye(1, dim), policy.start(dpb.LinearContexts(dim), seed=1)
+    ends: list[float] = []
     while len(ends) < REPEATS + 1:
         before, began = it._public.batches.released[0], time.perf_counter()
         action = it.select(features)
