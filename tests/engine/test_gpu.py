@@ -15,6 +15,7 @@ from dpbandits.engine import Chance, has_pauses
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms import UniformArms
+from dpbandits.policies.linear import LinUCB
 from dpbandits.policies.matroid import UniformBases
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.examples import uniform_policy
@@ -26,6 +27,7 @@ from dpbandits.worlds import (
     LowRankContexts,
     MovieRatings,
     RotatingContexts,
+    SphereContexts,
     SwitchingContexts,
     TruncatedExponentialArms,
 )
@@ -76,6 +78,15 @@ def test_every_world_compiles_for_a_gpu(world: Environment, monkeypatch: pytest.
     from ptx import ptx
 
     assert ".entry" in ptx(monkeypatch, uniform_policy(world.problem(1000)), world)
+
+
+def test_many_features_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where actions are looked at side by side."""
+    from ptx import ptx
+
+    policy, world = LinUCB(), SphereContexts(dim=30, actions=40)
+    assert policy.begin(world.problem(1000))[0].tile.size
+    assert ".entry" in ptx(monkeypatch, policy, world)
 
 
 def test_films_compile_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
