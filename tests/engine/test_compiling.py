@@ -47,6 +47,17 @@ def test_rounds_in_flight_are_compiled_by_themselves_and_said_to_be(tmp_path: Pa
     assert (cold.stderr, warm.stderr) == (said, "")
 
 
+def test_code_for_a_number_of_features_says_for_which() -> None:
+    for kind, dim, said in (
+        (dpb.linear.TreeLinUCB, 3, " for 3 features"),
+        (dpb.linear.TreeLinUCB, 2, " for 2 features"),
+        (dpb.linear.TreeLinUCB, 9, ""),  # one code for all from here on
+        (dpb.RandomizedLinUCB, 3, ""),
+    ):
+        public, _ = kind(privacy=dpb.ApproxDP(1.0, 1e-5)).begin(dpb.LinearContexts(dim, horizon=100))
+        assert compiled_for(public).notice("it", public) == f"compiling it{said}, once on this machine …"
+
+
 LEARNER = """
 import dpbandits as dpb
 from numba.core import event
