@@ -13,6 +13,7 @@ import pytest
 from epoch_greedy import Public, epoch_greedy
 from numba.core.codegen import JITCodeLibrary
 
+import dpbandits as dpb
 from dpbandits.cli.output import compiling
 from dpbandits.engine import loop
 from dpbandits.engine.compiler import noticing

@@ -2,13 +2,17 @@
 
 import dataclasses
 import json
+import time
+from concurrent.futures import wait
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dpbandits import GaussianDP, Trace
 from dpbandits.experiments import FIGURES, figure_named
+from dpbandits.experiments import reproduce as reproducing
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.ou_2024.analyses import Analyses
 from dpbandits.experiments.ou_2024.privacy_curves import printed_mu
@@ -68,7 +72,7 @@ def test_an_interruption_reaches_all_simulations_of_a_figure(
     """Those that play on in other threads end too, and keep what they have finished."""
     figure, began = figure_named("ou-fig2"), []
     wanted = {
-        name: dataclasses.replace(one, rounds=10**5, runs=10**5)  # hours
+        name: dataclasses.replace(one, rounds=10**5, runs=20_000)  # minutes
         for name, one in figure.simulations(Scale.quick).items()
     }
     monkeypatch.setattr(type(figure), "simulations", lambda self, scale: wanted)
