@@ -41,11 +41,13 @@ def test_runs_of_a_block_are_those_played_alone(policy: dpb.Policy) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL, ids=lambda one: one.name())
-def test_no_two_arrays_of_a_run_share_memory(policy: dpb.Policy) -> None:
+def test_no_two_arrays_that_play_changes_share_memory(policy: dpb.Policy) -> None:
     """Laid out apart, each would then have values of its own."""
     world = example_environment(policy.problem_kind)
     states = *policy.begin(world.problem(100)), world.world()
-    arrays = [x for state in states for _, x in leaves(state) if isinstance(x, np.ndarray) and x.size]
+    named = [one for state in states for one in leaves(state) if isinstance(one[1], np.ndarray)]
+    # A matroid has tables, and sets that are cleared before each use: two bases may share those.
+    arrays = [array for name, array in named if ".matroid." not in name and array.size]
     for one, other in itertools.combinations(arrays, 2):
         assert not np.may_share_memory(one, other)
 
