@@ -31,7 +31,7 @@ def ptx(patch: pytest.MonkeyPatch, policy: Policy, environment: Environment) -> 
     ledger = Ledger.on(np.arange(1, 100))
     states = *policy.begin(environment.problem(1000)), environment.small_world()
     arguments = *map(_of_two_runs, (*states, ledger)), np.zeros((3, CHANGING, 2), np.int64)
-    kinds = tuple(_typeof(one) for one in (*arguments, np.zeros(2, np.int64), 1, 2, 1000))
+    kinds = tuple(_typeof(one) for one in (*arguments, np.zeros(2, np.int64), 1, 2, 5, 1000))
     code, _ = _cuda.compile_ptx(gpu.play_one, kinds, cc=_CAPABILITY)
     return str(code)
 

@@ -37,6 +37,7 @@ _named_tuple: Any = types.BaseNamedTuple
 _BLOCK = 128  # threads; changes no result
 _STREAMS = 3
 _ROOM = 0.8  # of the free memory, for a wave
+_PATIENCE = 5  # a run waits for the others of its warp for up to 2⁻⁵ of the rounds it has played
 _MOST = 1 << 20  # runs of a wave: four times what the largest GPU plays at once
 
 
@@ -77,6 +78,18 @@ def _expression(kind: Any, path: str, names: dict[str, Any]) -> str:
     return f"{name}({', '.join(_expression(one, f'{path}.{field}', names) for field, one in fields)})"
 
 
+def _together(public: Any, done: int, stop: int) -> int:
+    """Until which round all threads play alike: one that may linger goes on alone after each."""
+    return done + 1 if hasattr(public, "lingers") else stop
+
+
+@overload(_together, strict=False, jit_options=INLINED)
+def _until(public: Any, done: int, stop: int) -> Any:
+    if hasattr(public.instance_class, "lingers"):
+        return lambda public, done, stop: done + 1
+    return lambda public, done, stop: stop
+
+
 def play_one(
     public: Any,
     secret: Any,
@@ -86,6 +99,7 @@ def play_one(
     runs: Any,
     first_key: int,
     second_key: int,
+    patience: int,
     stop: int,
 ) -> None:
     """What a thread does: load its generators, play rounds until `stop`, keep the generators.
@@ -107,9 +121,13 @@ def play_one(
             explore[FIXED + i] = words[1, i, run]
             chance[FIXED + i] = words[2, i, run]
         streams = (Philox(noise), Philox(explore), Philox(chance))
-        run_rounds(
-            part(public, run), part(secret, run), part(world, run), streams, part(ledger, run), stop
-        )
+        states = part(public, run), part(secret, run), part(world, run)
+        kept = part(ledger, run)
+        done, before = kept.done[0], -1
+        while before < done < stop:  # a run that broke off does not go on
+            run_rounds(*states, streams, kept, _together(public, done, stop))
+            run_rounds(*states, streams, kept, min(stop, done + (done >> patience)), True)
+            before, done = done, kept.done[0]
         for i in range(CHANGING):
             words[0, i, run] = noise[FIXED + i]
             words[1, i, run] = explore[FIXED + i]
@@ -146,8 +164,9 @@ class Wave:
         *,
         block: int = _BLOCK,
         registers: int | None = None,
+        patience: int = _PATIENCE,
     ) -> None:
-        """`block` threads at a time, each with at most that many registers: neither changes a result."""
+        """`block` threads at a time, each with at most so many registers: nothing changes a result."""
         self.size, self._block = runs.size, block
         self._states = tuple(_stacked(state, runs.size) for state in (public, secret, world))
         self._ledger = Ledger(
@@ -155,7 +174,7 @@ class Wave:
             *(_repeated(array, runs.size) for array in ledger[1:]),
         )
         streams = [start_philox(key, 0, stream).words[FIXED:] for stream in range(_STREAMS)]
-        self._streams = _repeated(np.stack(streams), runs.size), cuda.to_device(runs), *key
+        self._streams = _repeated(np.stack(streams), runs.size), cuda.to_device(runs), *key, patience
         combination = tuple(one for state in (public, world) for one in classes(state))
         self._play = _kernel(play_one, combination, registers)
 

@@ -27,6 +27,7 @@ from dpbandits.engine.verbs import (
     decide,
     learn,
     modules_of,
+    waits,
 )
 
 
@@ -67,14 +68,19 @@ def _mark(grid: Any, point: int) -> int:
 
 
 @register_jitable(**OPTIONS)
-def run_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int) -> None:
-    """Play rounds until `stop` or until the policy asks for its pause."""
+def run_rounds(
+    public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int, gather: Any = None
+) -> None:
+    """Play rounds until `stop` or until the policy asks for its pause.
+
+    Where runs `gather` (`gpu.py`), also until a decision takes long.
+    """
     done, point = ledger.done[0], ledger.done[1]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
     mark = _mark(ledger.grid, point)
     noise, explore, chance = streams
     while done < stop:
-        if asks_pause(public, done):
+        if asks_pause(public, done) or waits(public, gather):
             break
         context = world.offer(chance)
         action = decide(public, secret, context, noise, explore)
