@@ -43,7 +43,7 @@ def wave_of(case: Case, runs: int, *, small: bool = True, **options: int) -> Wav
     world = case.environment.small_world() if small else case.environment.world()
     states = *case.policy.begin(case.environment.problem(_HORIZON)), world
     wave = Wave(*states, Ledger.on(np.array([_HORIZON])), philox_key(0), np.arange(runs), **options)
-    wave.play(0)
+    wave.prepare()
     return wave
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,14 +191,17 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     """
     check_policy_verbs(type(public))  # a missing verb is named before anything is compiled
     states = tuple(classes(public))
-    modules = set().union(*(modules_of(state) for state in states))
     if world is not None:
         check_world_verbs(type(world))
         states += tuple(classes(world))
-        modules |= modules_of(type(world))
-    outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
     with _LOCK:
-        return _compile(outside, states)
+        return _compile(modules_outside(states), states)
+
+
+def modules_outside(states: Iterable[type]) -> tuple[str, ...]:
+    """The modules of verbs that come from outside this package."""
+    modules = set().union(*(modules_of(state) for state in states))
+    return tuple(sorted(module for module in modules if not module.startswith("dpbandits.")))
 
 
 _LOCK = threading.Lock()  # threads that ask at once get the same functions

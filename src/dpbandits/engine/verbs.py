@@ -249,17 +249,12 @@ def _asks_pause(public: Any, done: int) -> Any:
 
 
 def waits(public: Any, gather: Any) -> bool:
-    """Whether the loop ends before a decision that takes long: only where runs gather for those.
-
-    A policy that does not say which they are never goes on without the others.
-    """
-    return gather is not None and (not hasattr(public, "lingers") or bool(public.lingers()))
+    """Whether the loop ends before a decision that takes long: only where runs gather for those."""
+    return gather is not None and hasattr(public, "lingers") and bool(public.lingers())
 
 
 @overload(waits, strict=False, jit_options=INLINED)
 def _waits(public: Any, gather: Any) -> Any:
-    if not isinstance(gather, types.Boolean):
-        return lambda public, gather: False
-    if hasattr(public.instance_class, "lingers"):
+    if isinstance(gather, types.Boolean):
         return lambda public, gather: public.lingers()
-    return lambda public, gather: True
+    return lambda public, gather: False
