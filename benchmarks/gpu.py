@@ -1,11 +1,13 @@
 """Rounds a second on a GPU for four families of policies, and a million runs of one of them.
 
-`python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block and
-registers a thread: a state that lives in memory is played fastest where not too many of them are.
+`python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block,
+registers a thread and patience of a run. With `--tails` instead the rare bad runs of the recommended
+policies for arms, as docs/reproduction.md shows them.
 """
 
 import argparse
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ import dpbandits as dpb
 from dpbandits.engine.gpu import Wave, device_name
 from dpbandits.engine.loop import Ledger
 from dpbandits.engine.philox import philox_key
+from dpbandits.experiments.arms_tails import FILE, measure_tails, tails_section
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
 
@@ -87,12 +90,19 @@ def million_runs() -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sweep", action="store_true")
-    sweep = options.parse_args().sweep
+    options.add_argument("--tails", action="store_true")
+    options.add_argument("--out", type=Path, default=Path(FILE), help="Where --tails is written.")
+    chosen = options.parse_args()
     print(device_name(), flush=True)
+    if chosen.tails:
+        began = time.perf_counter()
+        measure_tails(chosen.out, runs=100_000, more=1_000_000)
+        print(f"{tails_section(chosen.out)}\n{time.perf_counter() - began:.0f} s")
+        return
     for case in CASES:
         print(measured(case, case.runs), flush=True)
     print(million_runs(), flush=True)
-    if not sweep:
+    if not chosen.sweep:
         return
     for case in CASES[:-1]:
         for registers in (255, 168, 128, 96, 80, 64):
