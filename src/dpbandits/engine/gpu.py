@@ -83,7 +83,9 @@ def _expression(kind: Any, path: str, names: dict[str, Any]) -> str:
     return f"{name}({', '.join(_expression(one, f'{path}.{field}', names) for field, one in fields)})"
 
 
-def _play(states: Any, streams: Any, ledger: Any, stop: int, patience: int) -> None:
+def _play(
+    public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int, patience: int
+) -> None:
     """Play rounds until `stop`; before a decision that takes long, the threads of a warp gather.
 
     They move in step: while one of them thinks, all others stand still. So one that `lingers` lets the
@@ -92,16 +94,21 @@ def _play(states: Any, streams: Any, ledger: Any, stop: int, patience: int) -> N
     """
     done, before = ledger.done[0], -1
     while before < done < stop:  # a run that broke off does not go on
-        run_rounds(*states, streams, ledger, done + 1)
-        run_rounds(*states, streams, ledger, min(stop, done + (done >> patience)), True)
+        run_rounds(public, secret, world, streams, ledger, done + 1)
+        end = min(stop, done + (done >> patience))
+        run_rounds(public, secret, world, streams, ledger, end, True)
         before, done = done, ledger.done[0]
 
 
 @overload(_play, strict=False, jit_options=INLINED)
-def _play_compiled(states: Any, streams: Any, ledger: Any, stop: int, patience: int) -> Any:
-    if hasattr(states[0].instance_class, "lingers"):
+def _play_compiled(
+    public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int, patience: int
+) -> Any:
+    if hasattr(public.instance_class, "lingers"):
         return _play
-    return lambda states, streams, ledger, stop, patience: run_rounds(*states, streams, ledger, stop)
+    return lambda public, secret, world, streams, ledger, stop, patience: run_rounds(
+        public, secret, world, streams, ledger, stop
+    )
 
 
 def play_one(
@@ -135,8 +142,8 @@ def play_one(
             explore[FIXED + i] = words[1, i, run]
             chance[FIXED + i] = words[2, i, run]
         streams = (Philox(noise), Philox(explore), Philox(chance))
-        states = part(public, run), part(secret, run), part(world, run)
-        _play(states, streams, part(ledger, run), stop, patience)
+        own = part(ledger, run)
+        _play(part(public, run), part(secret, run), part(world, run), streams, own, stop, patience)
         for i in range(CHANGING):
             words[0, i, run] = noise[FIXED + i]
             words[1, i, run] = explore[FIXED + i]
