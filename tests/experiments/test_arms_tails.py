@@ -39,3 +39,9 @@ def test_every_instance_and_budget_is_measured_and_shown(tmp_path: Path) -> None
 
 def test_without_the_file_the_page_has_no_such_section(tmp_path: Path) -> None:
     assert tails_section(tmp_path / FILE) == ""
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    shown = sections((docs / "reproduction.md").read_text(encoding="utf-8"))["arms-tails"]
+    assert shown == tails_section(docs / FILE)
