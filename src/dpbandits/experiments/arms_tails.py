@@ -79,7 +79,7 @@ def tails_section(path: Path) -> str:
         f"\n## {NAME}: The rare bad runs of the recommended policies for arms\n\n"
         f"dpbandits · `python benchmarks/gpu.py --tails --out docs/{path.name}`\n\n"
         f"{counted(record['rounds'], 'round')} on the instances of arms-leaderboard, other draws "
-        f"({device}). The columns of percentages are percentiles of regret over runs; where there are more "
-        "runs, they include the fewer.\n\n"
+        f"({device}). The columns of percentages are percentiles of regret over runs. Where there are "
+        "two rows, the longer simulation includes the shorter.\n\n"
         f"{markdown_table(record['rows'])}"
     )
