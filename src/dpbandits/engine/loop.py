@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from dpbandits.engine.verbs import (
     decide,
     learn,
     modules_of,
+    waits,
 )
 
 
@@ -69,14 +70,19 @@ def _mark(grid: Any, point: int) -> int:
 
 
 @register_jitable(**OPTIONS)
-def run_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int) -> None:
-    """Play rounds until `stop` or until the policy asks for its pause."""
+def run_rounds(
+    public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int, gather: Any = None
+) -> None:
+    """Play rounds until `stop` or until the policy asks for its pause.
+
+    Where runs `gather` (`gpu.py`), also until a decision takes long.
+    """
     done, point = ledger.done[0], ledger.done[1]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
     mark = _mark(ledger.grid, point)
     noise, explore, chance = streams
     while done < stop:
-        if asks_pause(public, done):
+        if asks_pause(public, done) or waits(public, gather):
             break
         context = world.offer(chance)
         action = decide(public, secret, context, noise, explore)
@@ -233,14 +239,17 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     """
     check_policy_verbs(type(public))  # a missing verb is named before anything is compiled
     states = tuple(classes(public))
-    modules = set().union(*(modules_of(state) for state in states))
     if world is not None:
         check_world_verbs(type(world))
         states += tuple(classes(world))
-        modules |= modules_of(type(world))
-    outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
     with _LOCK:
-        return _compile(outside, states)
+        return _compile(modules_outside(states), states)
+
+
+def modules_outside(states: Iterable[type]) -> tuple[str, ...]:
+    """The modules of verbs that come from outside this package."""
+    modules = set().union(*(modules_of(state) for state in states))
+    return tuple(sorted(module for module in modules if not module.startswith("dpbandits.")))
 
 
 _LOCK = threading.Lock()  # threads that ask at once get the same functions
