@@ -82,13 +82,13 @@ class Learner:
         self._guarantee = policy.guarantee(problem)
         self._changes: list[Change] = []
         self._seeded, self._exact = seeded, exact
-        self.use(streams)
         # The key of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
         if people is None and problem.rounds_per_person is not None:
             people = People(problem.rounds_per_person, expected=expected_people)
         options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         self._rounds = Rounds(policy, problem, public, secret, people=people, **options)
+        self.use(streams)
         self._stopped = ""  # the call that is under way, or was cut short changing the state
         self._changing = False  # whether it has begun to change it
         self._ended = ""  # why it has
@@ -489,6 +489,7 @@ class Learner:
         self._streams = streams
         self._noise = ExactNoise(streams.noise) if self._exact else streams.noise
         self._explore = streams.explore
+        self._rounds.forget_generators()
 
     def _decide(self, context: Any, moment: float, person: bytes | None) -> Round:
         self._changing = True

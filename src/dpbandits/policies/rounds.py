@@ -31,11 +31,13 @@ action is the last one.
 
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpbandits.engine import bare, has_pauses, is_local, pause_if_due, steps_of, wait, wrapped
+from dpbandits.engine.handing import Hands
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.verbs import Steps
 from dpbandits.policies.people import People
@@ -84,10 +86,11 @@ class Rounds:
         self.closed_then = 0  # rounds closed at the last decision or `close_all`: public, at any time
         self.closings = 0  # calls of `close_all`, each of which releases like a decision
         self.now = 0.0  # the time of the last decision
-        steps, self._select = steps_of(public), type(public).select
+        self._hands, steps, self._select = Hands(), steps_of(public), type(public).select
         if compiled:
             code = compiled_for(public)
-            steps, self._select = Steps(code.decide, code.learn), code.select
+            steps = Steps(partial(self._hands.decide, code.decide), code.learn)
+            self._select = code.select
         self._decide, self._learn = steps
         self._is_local = is_local(type(public))
         self.leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
@@ -162,6 +165,10 @@ class Rounds:
         self._pause(noise)
         if not self._is_local:
             self.public.release(self.secret, noise)
+
+    def forget_generators(self) -> None:
+        """Keep none in memory that was replaced: what it drew follows from its state."""
+        self._hands.empty()
 
     def _pause(self, noise: Any) -> None:
         if self._pauses:

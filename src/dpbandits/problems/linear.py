@@ -147,12 +147,13 @@ class LinearContexts(LinearProblem):
             raise InvalidInput("expected features of at least one action, got none")
         # A warning would tell about her features, and may have been made an error.
         with np.errstate(all="ignore"):
-            square = np.einsum("kd,kd->k", given, given)
-            if square.max() <= self.max_norm * self.max_norm:  # most are; what is not finite is not
+            # Most are within the bound; what is not finite is not.
+            if np.vecdot(given, given).max() <= self.max_norm * self.max_norm:
                 return Shortened((given,)) if cut else (given,)
             if not np.isfinite(given).all():
                 # With zeros every action is as good as another, and the row learned from is zero.
                 raise UnusableContext((np.zeros_like(given),))
+            square = np.einsum("kd,kd->k", given, given)
             within = _within(given, square, self.max_norm)
             return Shortened((within,)) if cut or (within != given).any() else (within,)
 
