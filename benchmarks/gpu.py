@@ -1,26 +1,29 @@
 """Rounds a second on a GPU for four families of policies, and a million runs of one of them.
 
-`python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block and
-registers a thread: a state that lives in memory is played fastest where not too many of them are.
+`python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block,
+registers a thread and patience of a run. With `--tails` instead the rare bad runs of the recommended
+policies for arms, as docs/reproduction.md shows them.
 """
 
 import argparse
 import time
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 import dpbandits as dpb
-from dpbandits.engine.gpu import Wave, bytes_of_run, device_name
+from dpbandits.engine.gpu import Wave, device_name
 from dpbandits.engine.loop import Ledger
 from dpbandits.engine.philox import philox_key
+from dpbandits.experiments.arms_tails import FILE, measure_tails, tails_section
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
 
 _ARMS = BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
 _HORIZON = 100_000
 _MILLION = 1 << 20
-_SECONDS = 3.0  # at most, but for the million runs
+_SECONDS = 1.5  # at most, but for the million runs
 
 
 class Case(NamedTuple):
@@ -38,25 +41,19 @@ CASES = (
 )
 
 
-def wave_of(
-    case: Case, runs: int, block: int = 128, registers: int | None = None, *, small: bool = True
-) -> Wave:
-    """All runs at the start, compiled."""
+def wave_of(case: Case, runs: int, *, small: bool = True, **options: int) -> Wave:
+    """All runs at the start, compiled. Options are those of a `Wave`."""
     world = case.environment.small_world() if small else case.environment.world()
     states = *case.policy.begin(case.environment.problem(_HORIZON)), world
-    ledger = Ledger.on(np.array([_HORIZON]))
-    options: Any = {"block": block, "registers": registers}
-    wave = Wave(*states, ledger, philox_key(0), np.arange(runs), **options)
-    wave.play(0)
+    wave = Wave(*states, Ledger.on(np.array([_HORIZON])), philox_key(0), np.arange(runs), **options)
+    wave.prepare()
     return wave
 
 
-def measured(
-    case: Case, runs: int, block: int = 128, registers: int | None = None, *, small: bool = True
-) -> str:
+def measured(case: Case, runs: int, *, small: bool = True, **options: int) -> str:
     """Chunks of about a quarter of a second until the horizon, or for a few seconds."""
     began = time.perf_counter()
-    wave = wave_of(case, runs, block, registers, small=small)
+    wave = wave_of(case, runs, small=small, **options)
     compiling = time.perf_counter() - began
     done, size, spent = 0, 100, 0.0
     while done < _HORIZON and spent < _SECONDS:
@@ -66,12 +63,11 @@ def measured(
         seconds = time.perf_counter() - began
         done, spent, size = stop, spent + seconds, int(size * min(8.0, 0.25 / seconds)) + 1
     rate = runs * done / spent / 1e9
-    each = sum(map(bytes_of_run, case.policy.begin(case.environment.problem(_HORIZON))))
+    chosen = "".join(f", {name} {value}" for name, value in options.items())
     return (
-        f"{case.policy.name():20} {runs:>9,} runs × {done:>7,} rounds, block {block:3}, "
-        f"registers {registers or 'any'}, {'small' if small else 'usual'} world: "
-        f"{rate:8.3f} · 10⁹ rounds/s (goal {case.goal:g}), {spent:.2f} s, "
-        f"compiled in {compiling:.1f} s, state {each} B"
+        f"{case.policy.name():20} {runs:>9,} runs × {done:>7,} rounds{chosen}"
+        f"{'' if small else ', usual world'}: {rate:8.3f} · 10⁹ rounds/s (goal {case.goal:g}), "
+        f"{spent:.2f} s, compiled in {compiling:.1f} s"
     )
 
 
@@ -94,22 +90,28 @@ def million_runs() -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sweep", action="store_true")
-    sweep = options.parse_args().sweep
+    options.add_argument("--tails", action="store_true")
+    options.add_argument("--out", type=Path, default=Path(FILE), help="Where --tails is written.")
+    chosen = options.parse_args()
     print(device_name(), flush=True)
+    if chosen.tails:
+        began = time.perf_counter()
+        measure_tails(chosen.out, runs=100_000, more=1_000_000)
+        print(f"{tails_section(chosen.out)}\n{time.perf_counter() - began:.0f} s")
+        return
     for case in CASES:
         print(measured(case, case.runs), flush=True)
     print(million_runs(), flush=True)
-    if not sweep:
+    if not chosen.sweep:
         return
     for case in CASES[:-1]:
-        for few in (128, 96, 64):
-            print(measured(case, case.runs, registers=few), flush=True)
-        print(measured(case, case.runs, block=256), flush=True)
+        for registers in (255, 168, 128, 96, 80, 64):
+            for patience in (3, 4, 5, 6, 7, 20) if registers == 128 else (5,):
+                print(measured(case, case.runs, registers=registers, patience=patience), flush=True)
+        print(measured(case, case.runs, block=64), flush=True)
     for runs in (1 << 14, 1 << 15, 1 << 16, 1 << 18):
-        for registers in (None, 128, 64):
-            print(measured(CASES[-1], runs, registers=registers), flush=True)
-    for runs in (1 << 15, 1 << 17):
-        print(measured(CASES[-1], runs, small=False), flush=True)
+        print(measured(CASES[-1], runs), flush=True)
+    print(measured(CASES[-1], 1 << 15, small=False), flush=True)
 
 
 if __name__ == "__main__":

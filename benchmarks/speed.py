@@ -1,5 +1,6 @@
 """The speed table: each figure as a ratio to a reference measured in the same run."""
 
+import os
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 from hand_written import (
     batched_imed,
     kernel_thompson,
@@ -18,11 +20,15 @@ from hand_written import (
 )
 from hand_written_matroids import focused_matroid_ucb, matroid_ucb
 from rich.console import Console
+from threadpoolctl import threadpool_limits
 
 import dpbandits as dpb
+from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.experiments.chandak.setting import TABLE_2
+from dpbandits.features import Category, Number
 from dpbandits.reports.tables import terminal_table
+from dpbandits.simulation.replicate import thin_grid
 from dpbandits.simulation.run import play
 
 MEANS = (0.75, 0.625, 0.5, 0.375, 0.25)
@@ -88,6 +94,53 @@ def _against_hand_written(
         "ratio": mine / theirs,
         "goal": goal,
     }
+
+
+def many_runs() -> list[dict[str, object]]:
+    """`simulate` of many runs, in one thread to as many as there are cores, against compiled rounds."""
+    policy, world = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), dpb.worlds.BernoulliArms(MEANS)
+    rounds, runs, cores = 100_000, 1000, os.cpu_count() or 1
+    rows: list[dict[str, object]] = []
+    for threads in sorted({*(2**k for k in range(cores.bit_length())), cores}):
+
+        def simulated(rounds: int = rounds, runs: int = runs, threads: int = threads) -> dpb.Trace:
+            return dpb.simulate(policy, world, rounds, runs, 0, threads=threads, progress=False)
+
+        simulated()
+        mine, alone = [], []
+        for _ in range(REPEATS):
+            alone.append(_compiled_rounds(policy, world, rounds) * runs / threads)
+            began = time.perf_counter()
+            simulated()
+            mine.append(time.perf_counter() - began)
+        rows.append(
+            {
+                "what": f"{policy.name()}, {runs} runs of 10⁵ rounds, {threads} of {cores} cores",
+                "measured": f"{min(mine):.2f} s, {1e-9 * rounds * runs / min(mine):.2f} · 10⁹ rounds/s",
+                "reference": f"compiled rounds alone, divided by {threads}: {min(alone):.2f} s",
+                "ratio": min(mine) / min(alone),
+                "goal": "≤ 1.2",
+            }
+        )
+    many = 20_000
+    short = partial(simulated, rounds=10, runs=many, threads=1)
+    own, seeded = best_of(short, lambda: [Streams.of(run_seed(0, run)) for run in range(many)])
+    row = _per_round(f"{policy.name()}, a run of 10 rounds among many", own / many, "", seeded / many)
+    return [*rows, row | {"reference": f"NumPy's three generators for it {1e6 * seeded / many:.1f} µs"}]
+
+
+def _compiled_rounds(policy: dpb.Policy, world: dpb.worlds.Environment, rounds: int) -> float:
+    """Seconds of a run, without all that is done before and after it; the mean of several."""
+    spent, runs = 0.0, 40
+    for run in range(runs):
+        public, secret = policy.begin(world.problem(rounds))
+        given = public, secret, world.world(), Streams.of(run_seed(0, run)), Ledger.on(thin_grid(rounds))
+        code = compiled_for(public, given[2])
+        code.run(*given, 0)
+        began = time.perf_counter()
+        code.run(*given, rounds)
+        spent += time.perf_counter() - began
+    return spent / runs
 
 
 def matroid_loop() -> list[dict[str, object]]:
@@ -181,33 +234,64 @@ def linear_loop() -> list[dict[str, object]]:
 
 def linear_learner() -> list[dict[str, object]]:
     """One decision and one update, compiled, against NumPy's product of the same sizes."""
-    rows = []
-    for dim, actions, rounds, goal in ((5, 25, 5_000, "< 40 µs"), (100, 1000, 100, "")):
-        features = np.random.default_rng(0).normal(size=(actions, dim))
-        features /= 1.001 * np.linalg.norm(features, axis=1, keepdims=True)  # within the bound
-        matrix = np.eye(dim)
-        policy = dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
-        it = policy.start(dpb.LinearContexts(dim), seed=1)
+    randomized = dpb.RandomizedLinUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
+    return [
+        _linear_row(randomized, 5, 25, 5_000, "< 40 µs"),
+        _linear_row(randomized, 100, 1000, 20, "≤ 2"),
+        _linear_row(dpb.linear.LinUCB(), 100, 1000, 20, "≤ 2"),
+        _end_of_batch(randomized, 100),
+    ]
 
-        def decide(it: dpb.Learner = it, x: object = features, rounds: int = rounds) -> None:
-            for _ in range(rounds):
-                it.update(it.select(x), 1.0)
 
-        def product(x: Any = features, a: Any = matrix, rounds: int = rounds) -> None:
-            for _ in range(rounds):
-                np.einsum("ki,ki->k", x @ a, x)
+def _end_of_batch(policy: dpb.TrustedPolicy, dim: int) -> dict[str, object]:
+    """The decisions that release a batch, against LAPACK's eigenvectors."""
+    features, it = np.eye(1, dim), policy.start(dpb.LinearContexts(dim), seed=1)
+    ends: list[float] = []
+    while len(ends) < REPEATS + 1:
+        before, began = it._public.batches.released[0], time.perf_counter()
+        action = it.select(features)
+        if it._public.batches.released[0] > before:
+            ends.append(time.perf_counter() - began)
+        it.update(action, 1.0)
+    matrix = np.random.default_rng(0).normal(size=(dim, dim))
+    with threadpool_limits(1):
+        (reference,) = best_of(lambda: np.linalg.eigh(matrix + matrix.T))
+    return {
+        "what": f"{policy.name()}, the end of a batch, {dim} features",
+        "measured": f"{1e3 * min(ends):.1f} ms",
+        "reference": f"eigenvectors by LAPACK {1e3 * reference:.1f} ms",
+        "ratio": min(ends) / reference,
+        "goal": "",
+    }
 
+
+def _linear_row(
+    policy: dpb.TrustedPolicy, dim: int, actions: int, rounds: int, goal: str
+) -> dict[str, object]:
+    """Later than the first batch, between the ends of batches; NumPy on one thread, as we are."""
+    features = np.random.default_rng(0).normal(size=(actions, dim))
+    features /= 1.001 * np.linalg.norm(features, axis=1, keepdims=True)  # within the bound
+    matrix, it = np.eye(dim), policy.start(dpb.LinearContexts(dim), seed=1)
+
+    def decide() -> None:
+        for _ in range(rounds):
+            it.update(it.select(features), 1.0)
+
+    def product() -> None:
+        for _ in range(rounds):
+            np.einsum("ki,ki->k", features @ matrix, features)
+
+    for _ in range(200):  # the first batch is uniform play, which is no work
+        it.update(it.select(features[:1]), 1.0)
+    with threadpool_limits(1):
         mine, reference = best_of(decide, product)
-        rows.append(
-            {
-                "what": f"randomized-lin-ucb, select + update, {actions} actions of {dim} features",
-                "measured": f"{1e6 * mine / rounds:.1f} µs",
-                "reference": f"xᵀAx of all actions by NumPy {1e6 * reference / rounds:.1f} µs",
-                "ratio": mine / reference,
-                "goal": goal,
-            }
-        )
-    return rows
+    return {
+        "what": f"{policy.name()}, select + update, {actions} actions of {dim} features",
+        "measured": f"{1e6 * mine / rounds:.1f} µs",
+        "reference": f"xᵀAx of all actions by NumPy {1e6 * reference / rounds:.1f} µs",
+        "ratio": mine / reference,
+        "goal": goal,
+    }
 
 
 def kernels() -> list[dict[str, object]]:
@@ -305,6 +389,38 @@ def exact_noise() -> list[dict[str, object]]:
     return rows
 
 
+def logs() -> list[dict[str, object]]:
+    """A map of features against scikit-learn's own transformers; a replay against the learner alone."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+
+    size, chance = 100_000, np.random.default_rng(0)
+    countries = ["de", "fr", "it", "es"]
+    table = pl.DataFrame(
+        {"age": chance.uniform(18, 90, size), "country": chance.choice(countries, size)}
+    )
+    features = dpb.FeatureMap([Number("age", 18, 90), Category("country", countries)])
+    parts = [("n", MinMaxScaler(), ["age"]), ("c", OneHotEncoder(), ["country"])]
+    transformer = ColumnTransformer(parts, sparse_threshold=0.0).fit(table)
+    mine, reference = best_of(lambda: features.rows(table), lambda: transformer.transform(table))
+    found = [_per_round("features, a row", mine / size, "scikit-learn's", reference / size)]
+
+    items = chance.integers(5, size=size)
+    clicks = (chance.random(size) < np.array(MEANS)[items]).astype(np.float64)
+    rows = dpb.offline.Rows(actions=items, rewards=clicks, labels=tuple("abcde"))
+    policy = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0))
+    rounds = dpb.offline.replay(policy, rows, seed=0).rounds
+
+    def alone() -> None:
+        it = policy.start(dpb.Arms(5), seed=0)
+        for _ in range(rounds):
+            it.update(it.select(), 1.0)
+
+    mine, reference = best_of(lambda: dpb.offline.replay(policy, rows, seed=0), alone)
+    what = "replay of a log, a round of five rows"
+    return [*found, _per_round(what, mine / rounds, "select + update", reference / rounds)]
+
+
 def start_up() -> list[dict[str, object]]:
     """The command line, once compiled."""
 
@@ -326,12 +442,14 @@ def start_up() -> list[dict[str, object]]:
 if __name__ == "__main__":
     rows = [
         *generic_loop(),
+        *many_runs(),
         *matroid_loop(),
         *linear_loop(),
         *kernels(),
         *learner(),
         *linear_learner(),
         *exact_noise(),
+        *logs(),
         *start_up(),
     ]
     Console(width=130).print("Speed (best of 9, in turns)", terminal_table(rows))

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dpbandits as dpb
 from dpbandits.errors import DPBanditsError, ShortenedFeatures, UnusableFeatures
@@ -88,6 +90,25 @@ def test_no_row_is_longer_than_the_bound_and_the_longest_reach_it(bound: float, 
     assert problem.context(rows)[0] is not None and type(problem.context(rows)) is tuple
 
 
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3))
+
+
+@given(
+    ages=st.lists(st.one_of(st.none(), st.floats(), st.integers()), min_size=1, max_size=5),
+    other=VALUES,
+    third=VALUES,
+    bound=st.floats(1e-3, 1e3),
+)
+def test_whatever_people_bring_is_within_the_bound(
+    ages: list[Any], other: Any, third: Any, bound: float
+) -> None:
+    columns = [Number("age", -3, 7.5, missing=0), Category("b", ["x", 1], other=True), Hashed("c", 3)]
+    features = FeatureMap(columns, max_norm=bound)
+    rows = features.rows({"age": ages, "b": [other] * len(ages), "c": [third] * len(ages)})
+    assert np.isfinite(rows).all() and (np.linalg.norm(rows, axis=1) <= bound).all()
+    assert type(dpb.LinearContexts.of(features).context(rows)) is tuple  # none is shortened
+
+
 def test_the_same_number_as_text_or_float_is_the_same_category() -> None:
     code = FeatureMap([Category("code", [3, "x", True], other=True)])
     rows = code.rows({"code": [3, 3.0, "3", np.int8(3), "x", True, "true", 1, None, float("nan")]})
@@ -159,6 +180,38 @@ def test_with_arms_a_person_brings_one_row() -> None:
     assert tickets.actions.shape == (2,)
     with pytest.raises(DPBanditsError, match="a vector of 12 features"):
         problem.context(pl.DataFrame(TABLE))
+
+
+def test_a_frame_in_decide_many_is_one_person_a_row() -> None:
+    problem, table = dpb.LinearContexts.of(MAP, arms=3), TABLE | {"age": [20, None, 900]}
+    learners = [started(problem, in_flight=9) for _ in range(3)]
+    with pytest.warns(UnusableFeatures):
+        one = learners[0].decide_many(pl.DataFrame(table))
+    with pytest.warns(UnusableFeatures):
+        other = learners[1].decide_many(pl.DataFrame(table).to_dicts())
+    with pytest.warns(UnusableFeatures):
+        third = learners[2].decide_many(pd.DataFrame(table))
+    assert one.actions.tolist() == other.actions.tolist() == third.actions.tolist()
+    pairs = CrossedFeatures(MAP, [[1.0], [0.5]])
+    assert len(dpb.LinearContexts.of(pairs).each(TABLE)) == 3
+    # Columns must not be taken for people: as many rows as features.
+    for wrong in (dpb.LinearContexts.of(MAP), dpb.LinearContexts(3, arms=2)):
+        with pytest.raises(DPBanditsError, match="one context for each person"):
+            started(wrong, in_flight=9).decide_many(pl.DataFrame({"a": [1.0, 2.0, 3.0]}))
+
+
+def test_a_service_logs_features_and_reads_them_back() -> None:
+    desk = pytest.importorskip("dpbandits.service.desk")
+    for problem in (dpb.LinearContexts.of(MAP, arms=3), dpb.LinearContexts.of(MAP)):
+        hers = {"age": 30, "country": "fr", "item": 7}
+        given: Any = hers if problem.arms else [hers, hers | {"item": 8}]
+        offered, context = desk.read_context(problem, given)
+        again = desk._unpacked(problem, desk._packed(offered))
+        np.testing.assert_array_equal(context[0], again[0])
+        np.testing.assert_array_equal(context[0], problem.context(given)[0])
+    # JSON has no nan: null is a missing number, and the round counts.
+    offered, context = desk.read_context(problem, [{"age": None, "country": "fr", "item": 7}])
+    assert np.isnan(offered).any() and not context[0].any()
 
 
 def test_pairs_are_outer_products_and_within_the_product_of_bounds() -> None:

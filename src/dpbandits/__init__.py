@@ -3,7 +3,8 @@
 What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, `dpb.matroids` and
 `dpb.kernels` hold all policies for one kind of problem, `dpb.local` those of the local model,
 `dpb.worlds` what `simulate` plays on, `dpb.features` what makes features of columns, `dpb.privacy`
-accounting, `dpb.audit` and `dpb.testing` the tests of a policy.
+accounting, `dpb.offline` replays and estimates on logs, `dpb.audit` and `dpb.testing` the tests of a
+policy.
 """
 
 import importlib
@@ -34,12 +35,12 @@ from dpbandits.simulation import Trace, simulate
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
-    from dpbandits import audit, testing
+    from dpbandits import audit, offline, testing
 else:
 
     def __getattr__(name: str) -> object:
         """What is slow to import and seldom used; and where a name is that is not here."""
-        if name in ("audit", "testing"):
+        if name in ("audit", "offline", "testing"):
             return importlib.import_module(f"dpbandits.{name}")
         for place in (arms, linear, matroids, kernels, local, worlds, features, privacy, errors):
             if name in getattr(place, "__all__", vars(place)):
@@ -92,6 +93,7 @@ __all__ = [
     "load",
     "local",
     "matroids",
+    "offline",
     "privacy",
     "recommend",
     "simulate",

@@ -72,6 +72,8 @@ def array(what: str, value: Any) -> NDArray[np.float64]:
         found = None
     if found is None or found.dtype.kind not in "biuf":
         raise InvalidInput(f"expected {what}, got {kind_of(value)}")
+    if found.dtype.itemsize <= 8:
+        return np.array(found, dtype=np.float64, order="C")
     with np.errstate(over="ignore"):  # of longer numbers
         return np.array(found, dtype=np.float64, order="C")
 

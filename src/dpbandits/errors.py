@@ -22,8 +22,8 @@ DPBanditsError
 
 Each carries one sentence a user can act on. Nothing is changed by a call that raises.
 
-`UnusableFeatures` is a warning: the round took place, without them. So is `ShortenedFeatures`: many rows
-are beyond what was declared.
+Warnings are `UnusableFeatures` (the round took place, without them), `ShortenedFeatures` (many rows are
+beyond what was declared) and `FittedOnData` (something that will be public was made of data).
 """
 
 import warnings
@@ -52,6 +52,10 @@ class ShortenedFeatures(UserWarning):
     one length differ by direction only. How many they are is raw data, so the warning does not say it;
     it is for whoever runs the learner, not to be published.
     """
+
+
+class FittedOnData(UserWarning):
+    """A declaration, which is public, was taken from data: no guarantee covers what it gives away."""
 
 
 # Every time, unless the application says otherwise: Python would show it once for a line of code.

@@ -220,6 +220,10 @@ class Features(Recipe):
     def context(self, offered: Any) -> tuple[Array, bool]:
         """The features of the table that a person brought, and whether anything of it was cut off."""
 
+    @abstractmethod
+    def each(self, table: Any) -> list[Array]:
+        """The features of every person of a table with one row for each."""
+
 
 @dataclass(frozen=True)
 class FeatureMap(Features):
@@ -312,6 +316,10 @@ class FeatureMap(Features):
         rows, outside, _ = self._read(offered)
         return rows, any(flags.any() for flags in _numbers_only(self.columns, outside))
 
+    def each(self, table: Any) -> list[Array]:
+        """One vector for each; NaN where a number is missing."""
+        return list(self._read(table)[0])
+
     def _read(self, table: Any) -> tuple[Array, list[Flags], list[Flags]]:
         found = _columns_of(table, [column.column for column in self.columns])
         size = len(found[0])
@@ -377,8 +385,16 @@ class CrossedFeatures(Features):
         rows, cut = self.person.context(offered)
         if rows.shape[0] != 1:
             raise InvalidInput(f"expected the columns of one person, got {rows.shape[0]} rows")
-        pairs = np.multiply.outer(np.array(self.actions), rows[0])
-        return pairs.reshape(len(self.actions), -1), cut
+        return self.pairs(rows[0]), cut
+
+    def each(self, table: Any) -> list[Array]:
+        """(K, dimension) for each."""
+        return [self.pairs(hers) for hers in self.person.each(table)]
+
+    def pairs(self, hers: Array) -> Array:
+        """The features of all K pairs of a person whose own are these."""
+        products: Array = np.array(self.actions)[:, :, None] * hers
+        return products.reshape(len(self.actions), -1)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.experiments import FIGURES
 from dpbandits.policies import policy_kinds
 from dpbandits.simulation import replicate
-from dpbandits.simulation.run import play
+from dpbandits.simulation.run import begin
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +160,7 @@ _OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}
 
 
 def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A comparison stopped in its second run; the same command then says so."""
+    """A comparison stopped at its second policy; the same command then says so."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = (
         "compare",
@@ -173,16 +173,16 @@ def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         "--runs",
         "2",
     )
-    played: list[Any] = []
+    begun: list[Any] = []
 
     def interrupted(*given: Any, **options: Any) -> Any:
-        if played:
+        if begun:
             raise KeyboardInterrupt
-        played.append(given)
-        return play(*given, **options)
+        begun.append(given)
+        return begin(*given, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(replicate, "play", interrupted)
+        patch.setattr(replicate, "begin", interrupted)
         done = CliRunner().invoke(app, [*words, "--threads", "1"])
         assert done.exit_code == 130 and "the same command resumes" in done.stderr
     assert "\nresuming where this comparison was stopped\n" in run(*words)

@@ -13,6 +13,7 @@ import pytest
 from epoch_greedy import Public, epoch_greedy
 from numba.core.codegen import JITCodeLibrary
 
+import dpbandits as dpb
 from dpbandits.cli.output import compiling
 from dpbandits.engine import loop
 from dpbandits.engine.compiler import noticing
@@ -45,6 +46,17 @@ def test_rounds_in_flight_are_compiled_by_themselves_and_said_to_be(tmp_path: Pa
     cold, warm = (dpbandits(tmp_path, *compare, "--in-flight", "3") for _ in range(2))
     said = NOTICE.replace("machine", "machine for rounds in flight")
     assert (cold.stderr, warm.stderr) == (said, "")
+
+
+def test_code_for_a_number_of_features_says_for_which() -> None:
+    for kind, dim, said in (
+        (dpb.linear.TreeLinUCB, 3, " for 3 features"),
+        (dpb.linear.TreeLinUCB, 2, " for 2 features"),
+        (dpb.linear.TreeLinUCB, 9, ""),  # one code for all from here on
+        (dpb.RandomizedLinUCB, 3, ""),
+    ):
+        public, _ = kind(privacy=dpb.ApproxDP(1.0, 1e-5)).begin(dpb.LinearContexts(dim, horizon=100))
+        assert compiled_for(public).notice("it", public) == f"compiling it{said}, once on this machine …"
 
 
 LEARNER = """

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from movielens_files import write_100k
@@ -12,9 +13,11 @@ from needed import missing
 
 from dpbandits import Policy, simulate
 from dpbandits.engine import Chance, has_pauses
+from dpbandits.engine.state import classes, leaves
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms import UniformArms
+from dpbandits.policies.linear import LinUCB
 from dpbandits.policies.matroid import UniformBases
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.examples import uniform_policy
@@ -28,6 +31,7 @@ from dpbandits.worlds import (
     LowRankContexts,
     MovieRatings,
     RotatingContexts,
+    SphereContexts,
     SwitchingContexts,
     TruncatedExponentialArms,
 )
@@ -48,12 +52,41 @@ def _plays_on_gpu(policy: Policy) -> bool:
     return not has_pauses(policy.begin(problem)[0])
 
 
-# At each kind of budget: it decides which noise is drawn, and so which code there is.
-POLICIES = [policy for kind in policy_kinds().values() for policy in example_policies(kind)]
-POLICIES = [policy for policy in POLICIES if _plays_on_gpu(policy)]
+def _code_of(policy: Policy) -> tuple[Any, ...]:
+    """What its kernel is compiled for: classes, and kinds of arrays and numbers, but no values."""
+    states = policy.begin(example_environment(policy.problem_kind).problem(1000))
+    kinds = (
+        (name, getattr(value, "dtype", type(value)), getattr(value, "ndim", 0))
+        for state in states
+        for name, value in leaves(state)
+    )
+    return *(one for state in states for one in classes(state)), *kinds
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.name()}-{policy.privacy}")
+# At each kind of budget, which decides what noise is drawn; where the code is the same, once.
+POLICIES = {
+    _code_of(policy): policy
+    for kind in policy_kinds().values()
+    for policy in example_policies(kind)
+    if _plays_on_gpu(policy)
+}
+
+
+def test_policies_of_one_code_have_one_kernel() -> None:
+    """So none is left out: budgets of one policy differ in values, policies in classes."""
+    from ptx import signature
+
+    for kind in policy_kinds().values():
+        for policy in filter(_plays_on_gpu, example_policies(kind)):
+            environment = example_environment(policy.problem_kind)
+            alike = POLICIES[_code_of(policy)]
+            assert signature(policy, environment) == signature(alike, environment)
+    assert len(POLICIES) >= len({policy.name() for policy in POLICIES.values()})
+
+
+@pytest.mark.parametrize(
+    "policy", POLICIES.values(), ids=lambda policy: f"{policy.name()}-{policy.privacy}"
+)
 def test_every_policy_compiles_for_a_gpu(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     from ptx import ptx
 
@@ -81,6 +114,15 @@ def test_every_world_compiles_for_a_gpu(world: Environment, monkeypatch: pytest.
     from ptx import ptx
 
     assert ".entry" in ptx(monkeypatch, uniform_policy(world.problem(1000)), world)
+
+
+def test_many_features_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where actions are looked at side by side."""
+    from ptx import ptx
+
+    policy, world = LinUCB(), SphereContexts(dim=30, actions=40)
+    assert policy.begin(world.problem(1000))[0].tile.size
+    assert ".entry" in ptx(monkeypatch, policy, world)
 
 
 def test_films_compile_for_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +161,23 @@ def test_the_simulator_plays_what_the_plain_loop_does() -> None:
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "policies agree" in result.stdout
+
+
+def test_a_kernel_is_compiled_once_on_a_machine(tmp_path: Path) -> None:
+    """In the next process it comes from the disk; one of another number of registers does not."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+
+    def run(registers: int) -> str:
+        command = [sys.executable, str(_SUPPORT / "kept_kernel.py"), str(registers)]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert [run(registers) for registers in (64, 96, 64)] == [
+        "compiling\nkept\n",
+        "compiling\nkept\n",
+        "kept\n",
+    ]
 
 
 def test_without_a_gpu_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,17 @@
 
 import dataclasses
 import json
+import time
+from concurrent.futures import wait
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dpbandits import GaussianDP, Trace
 from dpbandits.experiments import FIGURES, figure_named
+from dpbandits.experiments import reproduce as reproducing
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.ou_2024.analyses import Analyses
 from dpbandits.experiments.ou_2024.privacy_curves import printed_mu
@@ -60,6 +64,30 @@ def test_kept_traces_are_used_only_if_they_are_of_this_simulation(folder: Path) 
     stale.save(path)
     reproduce(figure, Scale.quick, folder / "kept", progress=False)
     assert Trace.load(path).header == old.header
+
+
+def test_an_interruption_reaches_all_simulations_of_a_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that play on in other threads end too, and keep what they have finished."""
+    figure, began = figure_named("ou-fig2"), []
+    wanted = {
+        name: dataclasses.replace(one, rounds=10**5, runs=20_000)  # minutes
+        for name, one in figure.simulations(Scale.quick).items()
+    }
+    monkeypatch.setattr(type(figure), "simulations", lambda self, scale: wanted)
+
+    def interrupted(*given: Any, **options: Any) -> Any:
+        began.append(given)
+        if len(began) == 3:  # two are being played
+            time.sleep(1.0)
+            raise KeyboardInterrupt
+        return wait(*given, **options)
+
+    monkeypatch.setattr(reproducing, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(figure, Scale.quick, tmp_path, threads=2, progress=False)
+    assert len(list(tmp_path.glob("*.checkpoint"))) == 2
 
 
 def test_claims_fail_when_the_measurements_say_so(folder: Path) -> None:

@@ -1,7 +1,11 @@
 """On a GPU: the same laws as on the processor. Run by hand: `pytest -m gpu -n 8 tests/gpu`."""
 
+import os
+import subprocess
+import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,15 +93,16 @@ def test_one_seed_gives_one_answer() -> None:
     policy, grid = NoiseAwareIMED(privacy=PureDP(1.0)), np.array([10, 500])
     states = *policy.begin(_WORLD.problem(500)), _WORLD.world()
 
-    def curves(runs: NDArray[np.int64], block: int, *stops: int) -> NDArray[np.float64]:
-        wave = Wave(*states, Ledger.on(grid), philox_key(3), runs, block=block)
+    def curves(runs: NDArray[np.int64], *stops: int, **options: int) -> NDArray[np.float64]:
+        wave = Wave(*states, Ledger.on(grid), philox_key(3), runs, **options)
         for stop in stops:
             assert wave.play(stop) == stop
         return wave.curves()
 
-    whole = curves(np.arange(1000), 128, 500)
-    assert whole.tobytes() == curves(np.arange(1000), 32, 1, 77, 500).tobytes()
-    assert whole[100:900].tobytes() == curves(np.arange(100, 900), 256, 250, 500).tobytes()
+    whole = curves(np.arange(1000), 500)
+    assert whole.tobytes() == curves(np.arange(1000), 1, 77, 500, block=32, patience=1).tobytes()
+    assert whole[100:900].tobytes() == curves(np.arange(100, 900), 250, 500, block=256).tobytes()
+    assert whole.tobytes() == curves(np.arange(1000), 500, registers=64, patience=8).tobytes()
     assert len({row.tobytes() for row in whole}) > 500
 
 
@@ -113,6 +118,21 @@ def test_uniforms_on_a_gpu_are_those_of_the_processor() -> None:
         for _ in range(50):
             total += chance.random()
         assert trace.reward("it")[run, -1] == total
+
+
+def test_a_kernel_comes_from_the_disk_in_the_next_process(tmp_path: Path) -> None:
+    program = (
+        "import dpbandits as dpb\n"
+        "world = dpb.worlds.BernoulliArms((0.5, 0.6))\n"
+        "dpb.simulate(dpb.arms.UniformArms(), world, 10, 3, seed=1, device='cuda')\n"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    said = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr
+        for _ in range(2)
+    ]
+    assert said == ["compiling uniform-arms for the GPU, once on this machine …\n", ""]
 
 
 def test_policies_that_pause_are_refused() -> None:

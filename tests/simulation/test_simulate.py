@@ -1,5 +1,6 @@
 """Simulation: one answer whatever the threads, and nothing lost when it is interrupted."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,34 +126,40 @@ def test_a_damaged_trace_is_refused(tmp_path: Path, content: bytes) -> None:
         dpb.Trace.load(tmp_path / "t.parquet")
 
 
+def watched(look: Callable[[list[int], list[Any]], None]) -> Any:
+    """As `begin`, with a look at the runs that were asked for, and at those that are finished."""
+
+    def begin(*given: Any, **options: Any) -> Any:
+        play_runs = run_module.begin(*given, **options)
+
+        def play(runs: list[int]) -> Iterator[Any]:
+            look(runs, [])
+            for some in play_runs(runs):
+                yield some
+                look([], some)
+
+        return play
+
+    return begin
+
+
 def test_interrupted_and_resumed_equals_uninterrupted(
     trace: dpb.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "kept.npz"
-    original, calls = replicate._keep, []
+    path, finished, asked = tmp_path / "kept.npz", [], []
 
-    def interrupt(future: Any, task: Any, played: Any) -> None:
-        original(future, task, played)
-        calls.append(task)
-        if len(calls) == 3:
+    def interrupt(_: list[int], some: list[Any]) -> None:
+        finished.extend(some)
+        if len(finished) >= 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(replicate, "_keep", interrupt)
+    monkeypatch.setattr(replicate, "begin", watched(interrupt))
     with pytest.raises(KeyboardInterrupt):
-        simulate(checkpoint=path)
-    monkeypatch.setattr(replicate, "_keep", original)
-    assert path.exists()
-
-    replayed = []
-
-    def counted(*given: Any, **options: Any) -> Any:
-        replayed.append(given)
-        return run_module.play(*given, **options)
-
-    monkeypatch.setattr(replicate, "play", counted)
-    resumed = simulate(checkpoint=path)
-    assert same(resumed, trace)
-    assert len(replayed) <= 8 - 3  # what was finished was not played again
+        simulate(checkpoint=path, threads=1)
+    assert path.exists() and 3 <= len(finished) < 8
+    monkeypatch.setattr(replicate, "begin", watched(lambda runs, _: asked.extend(runs)))
+    assert same(simulate(checkpoint=path), trace)
+    assert len(asked) == 8 - len(finished)  # what was finished was not played again
     assert not path.exists()
 
 
@@ -173,7 +180,7 @@ def test_an_error_in_one_run_stops_the_others_and_comes_through(monkeypatch: pyt
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr(replicate, "play", fail)
+    monkeypatch.setattr(replicate, "begin", fail)
     with pytest.raises(ZeroDivisionError, match="boom"):
         simulate()
 

@@ -3,6 +3,13 @@
 A program of its own: numba is told to simulate before it is imported.
 """
 
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +22,7 @@ from dpbandits.engine.philox import philox_key, start_philox
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.testing import short_form
 from dpbandits.simulation.gpu import play_on_gpu
+from dpbandits.simulation.progress import RoundsBar
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.worlds import BernoulliArms, Environment
 
@@ -34,6 +42,7 @@ def main() -> None:
     _check_blocks_and_waves()
     _check_small_memory()
     _check_trace()
+    _check_interruptions()
     print(f"{count} policies agree")
 
 
@@ -79,12 +88,16 @@ def _check_small_memory() -> None:
     each = sum(map(gpu.bytes_of_run, states)) + 80
     found = []
     for memory, sizes in ((float("inf"), [5]), (2.7 * each, [2, 2, 1]), (0.0, [1] * 5)):
-        context = SimpleNamespace(get_memory_info=lambda memory=memory: SimpleNamespace(free=memory))
-        gpu.cuda.current_context = lambda context=context: context
+        _set_memory(memory)
         assert [wave.size for wave in gpu.waves(np.arange(5), *states)] == sizes
         played = play_on_gpu(policy, environment, _GRID, _SEED, range(5))
         found.append([(run, result.curves.tobytes()) for run, result in played])
     assert found[0] == found[1] == found[2]
+
+
+def _set_memory(free: float) -> None:
+    context = SimpleNamespace(get_memory_info=lambda: SimpleNamespace(free=free))
+    gpu.cuda.current_context = lambda: context
 
 
 def _check_trace() -> None:
@@ -95,6 +108,52 @@ def _check_trace() -> None:
     assert one.generator == "Philox4x32-10"
     assert one.reward(policy.name())[0].tobytes() == two.reward(policy.name())[0].tobytes()
     assert two.reward(policy.name())[0].tobytes() != two.reward(policy.name())[1].tobytes()
+
+
+class _Bar(RoundsBar):
+    """Counts rounds, and does something at the end of the second wave."""
+
+    def __init__(self, act: Callable[[], None] = lambda: None) -> None:
+        super().__init__(0, show=False)
+        self.act, self.waves, self.played = act, 0, 0
+
+    def advance(self, rounds: int) -> None:
+        """Each wave is one chunk."""
+        self.waves, self.played = self.waves + 1, self.played + rounds
+        if self.waves == 2:
+            self.act()
+
+
+def _raise_interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(10.0)  # until the handler runs
+
+
+def _check_interruptions() -> None:
+    """Ctrl-C and SIGTERM cost the wave that is being played; the same call plays that and the rest."""
+    _set_memory(0.0)  # one run a wave
+    policy, environment = NoiseAwareIMED(privacy=PureDP(1.0)), BernoulliArms([0.8, 0.5, 0.2])
+    options: Any = {"rounds": 30, "runs": 4, "seed": 3, "device": "cuda"}
+    whole = simulate(policy, environment, **options, progress=False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for act, error in ((_raise_interrupt, KeyboardInterrupt), (_terminate, SystemExit)):
+        with tempfile.TemporaryDirectory() as folder:
+            options["checkpoint"] = Path(folder) / "kept"
+            try:
+                simulate(policy, environment, **options, progress=_Bar(act))
+            except error:
+                assert options["checkpoint"].exists()
+            else:
+                raise AssertionError("it was not interrupted")
+            bar = _Bar()
+            again = simulate(policy, environment, **options, progress=bar)
+            assert bar.played == 3 * 30  # one of four runs was kept
+            assert again.curves[policy.name()].tobytes() == whole.curves[policy.name()].tobytes()
+            assert not options["checkpoint"].exists()
 
 
 if __name__ == "__main__":

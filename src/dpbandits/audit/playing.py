@@ -24,7 +24,7 @@ from dpbandits.audit.scripts import Design
 from dpbandits.engine import Streams, arguments, bare, has_pauses, leaves, pause_if_due, wrapped
 from dpbandits.engine.cache import compiled
 from dpbandits.engine.loop import Ledger, compiled_for, run_rounds
-from dpbandits.engine.state import classes
+from dpbandits.engine.state import classes, laid_out, room, words
 from dpbandits.engine.verbs import modules_of
 from dpbandits.policies import Learner, LocalPolicy
 from dpbandits.policies.saving import load
@@ -75,10 +75,10 @@ def save_and_load(learner: Learner) -> Learner:
 def _simulated(design: Design, which: int) -> Play:
     """All of a run's state is laid out in one piece of memory, so that a copy sets it back."""
     begun = (*design.policy.begin(design.problem), design.world(which))
-    ends = np.cumsum([_room(state) for state in begun])
+    ends = np.cumsum([room(state) for state in begun])
     memory = np.zeros(ends[-1], np.int64)
     pieces = np.split(memory, ends[:-1])
-    states = [_laid_out(state, piece) for state, piece in zip(begun, pieces, strict=True)]
+    states = [laid_out(state, piece) for state, piece in zip(begun, pieces, strict=True)]
     public, first = states[0], memory.copy()
     many: Callable[..., None] = _pausing if has_pauses(public) else _compiled_many(public, states[2])
     ledger = Ledger.on(np.array([design.rounds]))
@@ -93,41 +93,15 @@ def _simulated(design: Design, which: int) -> Play:
     return play
 
 
-def _words(array: NDArray[Any]) -> int:
-    return -(-array.nbytes // 8)
-
-
-def _room(state: Any) -> int:
-    """Words of eight bytes for all arrays of a state, each from a word on."""
-    return sum(_words(value) for _, value in leaves(state) if isinstance(value, np.ndarray))
-
-
-def _laid_out(state: Any, memory: NDArray[np.int64]) -> Any:
-    """The same state, with its arrays in this memory one after the other."""
-    parts = []
-    for value in state:
-        if hasattr(value, "_fields"):
-            parts.append(_laid_out(value, memory))
-            memory = memory[_room(value) :]
-        elif isinstance(value, np.ndarray):
-            bytes_ = memory[: _words(value)].view(np.uint8)[: value.nbytes]
-            parts.append(bytes_.view(value.dtype).reshape(value.shape))
-            parts[-1][...] = value
-            memory = memory[_words(value) :]
-        else:
-            parts.append(value)
-    return type(state)(*parts)
-
-
 def _read(public: Any, looked: NDArray[np.int64]) -> Array:
     """The numbers of `public` from copies of its memory."""
     parts, place = [np.zeros((*looked.shape[:2], 0))], 0
     for _, value in leaves(public):
         if isinstance(value, np.ndarray):
-            words = np.ascontiguousarray(looked[..., place : place + _words(value)])
-            bytes_ = words.view(np.uint8)[..., : value.nbytes]
+            copied = np.ascontiguousarray(looked[..., place : place + words(value)])
+            bytes_ = copied.view(np.uint8)[..., : value.nbytes]
             parts.append(np.ascontiguousarray(bytes_).view(value.dtype).astype(np.float64))
-            place += _words(value)
+            place += words(value)
     return np.concatenate(parts, axis=2)
 
 

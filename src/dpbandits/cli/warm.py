@@ -111,12 +111,13 @@ def _compile(one: Policy, world: Environment) -> bool:
         said.append(text)
 
     problem, seed = world.problem(_ROUNDS), run_seed(0, 0)
-    code = compiled_for(one.begin(problem)[0])
+    public = one.begin(problem)[0]
+    code = compiled_for(public)
     if not code.is_kept:
         raise InvalidInput("compiled code cannot be kept: no folder can be written in XDG_CACHE_HOME")
     play(one, world, np.array([_ROUNDS]), seed, say=say)
     if isinstance(one, TrustedPolicy):  # in the local model people decide in plain Python
-        with noticing(lambda: say(code.notice(one.name()))):
+        with noticing(lambda: say(code.notice(one.name(), public))):
             drive(one.start(problem, compiled=True), world, seed, 1)
             ExactNoise(np.random.default_rng(0)).normal(np.zeros(1), 1.0)
     return bool(said)

@@ -39,15 +39,18 @@ _LOCK = threading.RLock()
 
 def compiled(*functions: Callable[..., Any], outside: tuple[str, ...] = ()) -> list[Callable[..., Any]]:
     """The functions as compiled ones, kept on disk where there is room; `outside` as for the hash."""
-    with _LOCK, _own_cache(outside) as usable:
+    with _LOCK, own_cache(outside) as usable:
         jit = numba.njit(cache=usable, nogil=True, pipeline_class=Whole, **OPTIONS)
         return [jit(function) for function in functions]
 
 
 @contextlib.contextmanager
-def _own_cache(outside: tuple[str, ...]) -> Iterator[bool]:
-    """Point numba's cache at our own folder while our functions are declared, and only then."""
-    before = _config.CACHE_DIR
+def own_cache(outside: tuple[str, ...], settings: Any = _config, part: str = "") -> Iterator[bool]:
+    """Point numba's cache at our own folder while our functions are declared, and only then.
+
+    `settings` are those of the compiler; `part` names a folder within, for what numba would confuse.
+    """
+    before = settings.CACHE_DIR
     try:
         folder = (Path(before) if before else cache_home()) / f"dpbandits-{_digest(outside)}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,11 +60,11 @@ def _own_cache(outside: tuple[str, ...]) -> Iterator[bool]:
         # No writable home, or a verb typed into a notebook, which has no source file to hash.
         yield False
         return
-    _config.CACHE_DIR = str(folder)
+    settings.CACHE_DIR = str(folder / part)
     try:
         yield True
     finally:
-        _config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
 def _digest(outside: tuple[str, ...]) -> str:

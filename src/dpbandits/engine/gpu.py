@@ -11,10 +11,11 @@ So a run's numbers depend on the seed and on its number alone, and not on who pl
 Needs the extra `cuda`: this module is imported where it is used.
 """
 
+import contextlib
 import functools
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -25,7 +26,8 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from dpbandits.engine.loop import Ledger, run_rounds
+from dpbandits.engine.cache import own_cache
+from dpbandits.engine.loop import Ledger, modules_outside, run_rounds
 from dpbandits.engine.philox import CHANGING, FIXED, SIZE, Philox, set_philox, start_philox
 from dpbandits.engine.state import ANYTHING, FROM_RECIPE, classes, limits_of
 from dpbandits.engine.verbs import INLINED, METHODS
@@ -35,8 +37,12 @@ cuda: Any = numba.cuda
 _config: Any = numba.config
 _named_tuple: Any = types.BaseNamedTuple
 _BLOCK = 128  # threads; changes no result
+# A thread's, where long decisions are apart from the rounds between them (`_play`). Twice as many fit
+# beside each other as with all the registers they ask for; what is spilled is of the long decisions.
+_REGISTERS = 128
 _STREAMS = 3
 _ROOM = 0.8  # of the free memory, for a wave
+_PATIENCE = 5  # a run waits for the others of its warp for up to 2⁻⁵ of the rounds it has played
 _MOST = 1 << 20  # runs of a wave: four times what the largest GPU plays at once
 
 
@@ -77,6 +83,34 @@ def _expression(kind: Any, path: str, names: dict[str, Any]) -> str:
     return f"{name}({', '.join(_expression(one, f'{path}.{field}', names) for field, one in fields)})"
 
 
+def _play(
+    public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int, patience: int
+) -> None:
+    """Play rounds until `stop`; before a decision that takes long, the threads of a warp gather.
+
+    They move in step: while one of them thinks, all others stand still. So one that `lingers` lets the
+    others play on, until they do too or have run out of patience; then they think side by side. A run's
+    numbers are its own, whatever round the others are in.
+    """
+    done, before = ledger.done[0], -1
+    while before < done < stop:  # a run that broke off does not go on
+        run_rounds(public, secret, world, streams, ledger, done + 1)
+        end = min(stop, done + (done >> patience))
+        run_rounds(public, secret, world, streams, ledger, end, True)
+        before, done = done, ledger.done[0]
+
+
+@overload(_play, strict=False, jit_options=INLINED)
+def _play_compiled(
+    public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int, patience: int
+) -> Any:
+    if hasattr(public.instance_class, "lingers"):
+        return _play
+    return lambda public, secret, world, streams, ledger, stop, patience: run_rounds(
+        public, secret, world, streams, ledger, stop
+    )
+
+
 def play_one(
     public: Any,
     secret: Any,
@@ -86,6 +120,7 @@ def play_one(
     runs: Any,
     first_key: int,
     second_key: int,
+    patience: int,
     stop: int,
 ) -> None:
     """What a thread does: load its generators, play rounds until `stop`, keep the generators.
@@ -107,9 +142,8 @@ def play_one(
             explore[FIXED + i] = words[1, i, run]
             chance[FIXED + i] = words[2, i, run]
         streams = (Philox(noise), Philox(explore), Philox(chance))
-        run_rounds(
-            part(public, run), part(secret, run), part(world, run), streams, part(ledger, run), stop
-        )
+        own = part(ledger, run)
+        _play(part(public, run), part(secret, run), part(world, run), streams, own, stop, patience)
         for i in range(CHANGING):
             words[0, i, run] = noise[FIXED + i]
             words[1, i, run] = explore[FIXED + i]
@@ -146,8 +180,9 @@ class Wave:
         *,
         block: int = _BLOCK,
         registers: int | None = None,
+        patience: int = _PATIENCE,
     ) -> None:
-        """`block` threads at a time, each with at most that many registers: neither changes a result."""
+        """`block` threads at a time, each with at most so many registers: nothing changes a result."""
         self.size, self._block = runs.size, block
         self._states = tuple(_stacked(state, runs.size) for state in (public, secret, world))
         self._ledger = Ledger(
@@ -155,14 +190,16 @@ class Wave:
             *(_repeated(array, runs.size) for array in ledger[1:]),
         )
         streams = [start_philox(key, 0, stream).words[FIXED:] for stream in range(_STREAMS)]
-        self._streams = _repeated(np.stack(streams), runs.size), cuda.to_device(runs), *key
+        self._streams = _repeated(np.stack(streams), runs.size), cuda.to_device(runs), *key, patience
+        if registers is None and hasattr(public, "lingers"):
+            registers = _REGISTERS
         combination = tuple(one for state in (public, world) for one in classes(state))
         self._play = _kernel(play_one, combination, registers)
 
-    @property
-    def is_compiled(self) -> bool:
-        """Whether its code is there, in this process."""
-        return bool(_config.ENABLE_CUDASIM or self._play.overloads)
+    def prepare(self, notice: Callable[[], None] = lambda: None) -> None:
+        """Have its code ready: from this process, from the disk, or, after a notice, compiled."""
+        with _noticing(notice):
+            self.play(0)
 
     def play(self, stop: int) -> int:
         """Play all runs until `stop`; the number of rounds that all have played, which is less where a
@@ -241,9 +278,26 @@ def _kernel(function: Any, states: tuple[type, ...] = (), registers: int | None 
 
 @functools.cache
 def _compile(function: Any, states: tuple[type, ...], registers: int | None) -> Any:
-    del states  # only the key
     _declare_methods()
-    return cuda.jit(function) if registers is None else cuda.jit(max_registers=registers)(function)
+    if _config.ENABLE_CUDASIM:
+        return cuda.jit(function)
+    settings: Any = import_module("numba.cuda.core.config")
+    # A kernel on the disk is not asked how many registers it was made for: each number has a folder.
+    with own_cache(modules_outside(states), settings, f"registers-{registers}") as usable:
+        return cuda.jit(cache=usable, max_registers=registers)(function)
+
+
+@contextlib.contextmanager
+def _noticing(notice: Callable[[], None]) -> Iterator[None]:
+    """Call `notice` before anything is compiled here; not for what is read from the disk."""
+    if _config.ENABLE_CUDASIM:
+        yield
+        return
+    event: Any = import_module("numba.cuda.core.event")
+    once = functools.cache(notice)
+    methods = {"on_start": lambda self, pass_: once(), "on_end": lambda self, pass_: None}
+    with event.install_listener("numba-cuda:run_pass", type("Notice", (event.Listener,), methods)()):
+        yield
 
 
 @functools.cache

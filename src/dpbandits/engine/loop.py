@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from dpbandits.engine.flight import (
     put_outcome,
     wait,
 )
+from dpbandits.engine.pcg64 import Place, Words
+from dpbandits.engine.sizes import known_size
 from dpbandits.engine.state import classes
 from dpbandits.engine.verbs import (
     asks_pause,
@@ -27,6 +29,7 @@ from dpbandits.engine.verbs import (
     decide,
     learn,
     modules_of,
+    waits,
 )
 
 
@@ -67,14 +70,19 @@ def _mark(grid: Any, point: int) -> int:
 
 
 @register_jitable(**OPTIONS)
-def run_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int) -> None:
-    """Play rounds until `stop` or until the policy asks for its pause."""
+def run_rounds(
+    public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int, gather: Any = None
+) -> None:
+    """Play rounds until `stop` or until the policy asks for its pause.
+
+    Where runs `gather` (`gpu.py`), also until a decision takes long.
+    """
     done, point = ledger.done[0], ledger.done[1]
     regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
     mark = _mark(ledger.grid, point)
     noise, explore, chance = streams
     while done < stop:
-        if asks_pause(public, done):
+        if asks_pause(public, done) or waits(public, gather):
             break
         context = world.offer(chance)
         action = decide(public, secret, context, noise, explore)
@@ -87,6 +95,49 @@ def run_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, 
             mark = _mark(ledger.grid, point)
     ledger.done[0], ledger.done[1] = done, point
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
+
+
+class Block(NamedTuple):
+    """Runs of one policy that are played one after the other, by the same state and generators."""
+
+    grid: NDArray[np.int64]
+    curves: NDArray[np.float64]  # (runs, points, 3)
+    totals: NDArray[np.float64]  # of the run that is being played, as in a ledger
+    done: NDArray[np.int64]
+    finished: NDArray[np.int64]  # one number: of runs
+    memory: NDArray[np.int64]  # all arrays of the state
+    first: NDArray[np.int64]  # what it is set back to
+    seeds: Words  # (runs, streams, 4): the states that the generators begin with
+    places: tuple[Place, ...]  # where they are kept
+
+
+@register_jitable(**OPTIONS)
+def _begin_run(block: Block, run: int) -> None:
+    """Set everything back, and the generators to where the run's seed has them begin."""
+    for word in range(block.memory.size):
+        block.memory[word] = block.first[word]
+    for stream in range(len(block.places)):
+        state, spare = block.places[stream]
+        for word in range(state.size):
+            state[word] = block.seeds[run, stream, word]
+        spare[0] = 0
+    block.done[:] = 0
+    block.totals[:] = 0.0
+
+
+def _run_block(public: Any, secret: Any, world: Any, streams: Any, block: Any, rounds: int) -> None:
+    """Play on for so many rounds, of one run after the other, or until the policy asks for its pause."""
+    while True:
+        run, before = block.finished[0], block.done[0]
+        ledger = Ledger(block.grid, block.curves[run], block.totals, block.done)
+        run_rounds(public, secret, world, streams, ledger, min(block.grid[-1], before + rounds))
+        rounds -= block.done[0] - before
+        if block.done[0] < block.grid[-1]:
+            break
+        block.finished[0] = run + 1
+        if run + 1 == block.curves.shape[0]:
+            break
+        _begin_run(block, run + 1)
 
 
 def _run_in_flight(
@@ -154,16 +205,26 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
     learn(public, secret, context, action, reward, noise)
 
 
+def _select(public: Any, context: Any, explore: Any) -> Any:
+    return public.select(context, explore)
+
+
 class Compiled(NamedTuple):
-    """The compiled loop, without and with rounds in flight, and the two halves of a learner's round."""
+    """The compiled loop, for one run, several, and rounds in flight, and the halves of a round; and a
+    choice without a release, for replays.
+    """
 
     run: Callable[..., None]
+    run_block: Callable[..., None]
     run_in_flight: Callable[..., None]
     decide: Callable[..., Any]
     learn: Callable[..., None]
+    select: Callable[..., Any]
 
-    def notice(self, name: str, *, in_flight: bool = False) -> str:
+    def notice(self, name: str, public: Any, *, in_flight: bool = False) -> str:
         """What to say while this is compiled for a policy; rounds in flight have their own loop."""
+        if (size := known_size(public)) is not None:
+            name = f"{name} for {size} features"
         often = "once on this machine for rounds in flight" if in_flight else "once on this machine"
         if not self.is_kept:
             often = "in every process: no folder can be written"
@@ -185,14 +246,17 @@ def compiled_for(public: Any, world: Any = None) -> Compiled:
     """
     check_policy_verbs(type(public))  # a missing verb is named before anything is compiled
     states = tuple(classes(public))
-    modules = set().union(*(modules_of(state) for state in states))
     if world is not None:
         check_world_verbs(type(world))
         states += tuple(classes(world))
-        modules |= modules_of(type(world))
-    outside = tuple(sorted(m for m in modules if not m.startswith("dpbandits.")))
     with _LOCK:
-        return _compile(outside, states)
+        return _compile(modules_outside(states), states)
+
+
+def modules_outside(states: Iterable[type]) -> tuple[str, ...]:
+    """The modules of verbs that come from outside this package."""
+    modules = set().union(*(modules_of(state) for state in states))
+    return tuple(sorted(module for module in modules if not module.startswith("dpbandits.")))
 
 
 _LOCK = threading.Lock()  # threads that ask at once get the same functions
@@ -206,4 +270,6 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     fields of the same types would run each other's verbs.
     """
     del states  # only the key
-    return Compiled(*compiled(run_rounds, _run_in_flight, _decide, _learn, outside=outside))
+    return Compiled(
+        *compiled(run_rounds, _run_block, _run_in_flight, _decide, _learn, _select, outside=outside)
+    )

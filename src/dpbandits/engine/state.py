@@ -104,6 +104,33 @@ def classes(state: Any) -> Iterator[type]:
             yield from classes(value)
 
 
+def words(array: NDArray[Any]) -> int:
+    """How many words of eight bytes it takes, of two each: from where memory is given out, as ever."""
+    return -(-array.nbytes // 16) * 2
+
+
+def room(state: Any) -> int:
+    """Words for all arrays of a state."""
+    return sum(words(value) for _, value in leaves(state) if isinstance(value, np.ndarray))
+
+
+def laid_out(state: Any, memory: NDArray[np.int64]) -> Any:
+    """The same state, with its arrays in this memory one after the other: a copy of it sets it back."""
+    parts = []
+    for value in state:
+        if hasattr(value, "_fields"):
+            parts.append(laid_out(value, memory))
+            memory = memory[room(value) :]
+        elif isinstance(value, np.ndarray):
+            bytes_ = memory[: words(value)].view(np.uint8)[: value.nbytes]
+            parts.append(bytes_.view(value.dtype).reshape(value.shape))
+            parts[-1][...] = value
+            memory = memory[words(value) :]
+        else:
+            parts.append(value)
+    return type(state)(*parts)
+
+
 def wrapped(value: Any) -> Any:
     """A value as verbs are given it: an array in a tuple, since compiled verbs return no bare ones."""
     return (value,) if isinstance(value, np.ndarray) else value

@@ -9,6 +9,7 @@ one within a policy's. The verbs are methods of `public`, of the world, of the m
 ``observe(self, secret, context, action, reward)``  fills buffers, counts the round
 ``pause(self, secret, noise)``                    plain Python between compiled rounds; optional
 ``wait(self, action, change)``                    counts what is in flight (`flight.py`); optional
+``lingers(self)``                                 the next decision takes long (`gpu.py`); optional
 ``report(self, context, action, reward, noise)``  local model: the message a person sends
 ``receive(self, message)``                        local model: what the server makes of it
 ``offer(self, chance)``                           the round's context
@@ -45,6 +46,7 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "observe": ("self", "secret", "context", "action", "reward"),
     "pause": ("self", "secret", "noise"),
     "wait": ("self", "action", "change"),
+    "lingers": ("self",),
     "report": ("self", "context", "action", "reward", "noise"),
     "receive": ("self", "message"),
     "offer": ("self", "chance"),
@@ -244,3 +246,15 @@ def _asks_pause(public: Any, done: int) -> Any:
     if "next_pause" in public.fields:
         return lambda public, done: done >= public.next_pause[0]
     return lambda public, done: False
+
+
+def waits(public: Any, gather: Any) -> bool:
+    """Whether the loop ends before a decision that takes long: only where runs gather for those."""
+    return gather is not None and hasattr(public, "lingers") and bool(public.lingers())
+
+
+@overload(waits, strict=False, jit_options=INLINED)
+def _waits(public: Any, gather: Any) -> Any:
+    if isinstance(gather, types.Boolean):
+        return lambda public, gather: public.lingers()
+    return lambda public, gather: False

@@ -31,13 +31,13 @@ BUDGETS: tuple[Budget, ...] = (
     *(PureDP(epsilon) for epsilon in (0.1, 0.25, 1.0, 4.887)),
     *(GaussianDP(mu) for mu in (0.25, 1.0, 2.0, 5.0)),
 )
-_ROUNDS = 100_000
+ROUNDS = 100_000
 _MANY, _SEEN = 2000, 1000  # runs of the recommended policy, and those on which it was tuned
 
 
 def competitors(budget: Budget) -> dict[str, Policy]:
     """Every central policy for arms that accepts the budget, at its defaults."""
-    problem, found = Arms(5, horizon=_ROUNDS), {}
+    problem, found = Arms(5, horizon=ROUNDS), {}
     for name, policy in policies_for(problem, budget).items():
         guarantee = policy.guarantee(problem)
         # Unlike guarantees do not compare: another unit or trust is another table.
@@ -72,7 +72,7 @@ class ArmsLeaderboard(Figure):
             for instance in INSTANCES
             for budget in (*BUDGETS, NonPrivate())
         }
-        problem = Arms(5, horizon=_ROUNDS)
+        problem = Arms(5, horizon=ROUNDS)
         many = {str(budget): recommend(problem, budget).policy for budget in BUDGETS}
         found["many runs"] = self._simulation("5 arms", many, _MANY)
         return found
@@ -80,7 +80,7 @@ class ArmsLeaderboard(Figure):
     @staticmethod
     def _simulation(instance: str, policies: Mapping[str, Policy], runs: int) -> Simulation:
         return Simulation(
-            policies=policies, environment=INSTANCES[instance], rounds=_ROUNDS, runs=runs, points=10
+            policies=policies, environment=INSTANCES[instance], rounds=ROUNDS, runs=runs, points=10
         )
 
     def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:

@@ -1,6 +1,8 @@
 """Running a figure: traces kept in a folder, so that an interrupted run resumes where it stopped."""
 
 import json
+import os
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.trace import describe
 
+_AT_ONCE = 8  # simulations of a figure, each in all threads
+
 
 def reproduce(
     figure: Figure, scale: Scale, folder: Path, *, threads: int | None = None, progress: bool = True
@@ -24,11 +28,9 @@ def reproduce(
     check_installed("plot", "tables")
     folder.mkdir(parents=True, exist_ok=True)
     wanted = figure.simulations(scale)
-    traces = {}
     total = sum(simulation.total_rounds for simulation in wanted.values())
     with RoundsBar(total, figure.name, show=progress) as bar:
-        for name, simulation in wanted.items():
-            traces[name] = _trace(simulation, folder / f"{name}.parquet", bar, threads)
+        traces = _side_by_side(wanted, folder, bar, threads)
     result = figure.result(traces, scale)
     save_figure(result.drawing, folder / f"{figure.name}.svg")
     claims = [claim.to_dict() for claim in result.claims]
@@ -36,6 +38,31 @@ def reproduce(
     (folder / "claims.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     page(figure, result, traces).write(folder / "report.html")
     return result
+
+
+def _side_by_side(
+    wanted: dict[str, Simulation], folder: Path, bar: RoundsBar, threads: int | None
+) -> dict[str, Trace]:
+    """Several simulations at once: one may have few runs, or wait for what is being compiled."""
+    if not wanted:
+        return {}
+    at_once = min(len(wanted), _AT_ONCE, threads or os.cpu_count() or 1)
+    with ThreadPoolExecutor(max_workers=at_once) as pool:
+        futures = {
+            name: pool.submit(_trace, simulation, folder / f"{name}.parquet", bar, threads)
+            for name, simulation in wanted.items()
+        }
+        try:
+            waiting = set(futures.values())
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+        except BaseException:
+            bar.stop()  # each keeps the runs that it has finished
+            pool.shutdown(cancel_futures=True)
+            raise
+    return {name: future.result() for name, future in futures.items()}
 
 
 def _trace(simulation: Simulation, path: Path, bar: RoundsBar, threads: int | None) -> Trace:

@@ -82,13 +82,13 @@ class Learner:
         self._guarantee = policy.guarantee(problem)
         self._changes: list[Change] = []
         self._seeded, self._exact = seeded, exact
-        self.use(streams)
         # The key of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
         if people is None and problem.rounds_per_person is not None:
             people = People(problem.rounds_per_person, expected=expected_people)
         options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         self._rounds = Rounds(policy, problem, public, secret, people=people, **options)
+        self.use(streams)
         self._stopped = ""  # the call that is under way, or was cut short changing the state
         self._changing = False  # whether it has begun to change it
         self._ended = ""  # why it has
@@ -224,12 +224,14 @@ class Learner:
 
     def decide_many(
         self,
-        contexts: int | Sequence[Any],
+        contexts: Any,
         *,
         persons: Sequence[Any] | None = None,
         now: float | None = None,
     ) -> Tickets:
         """As many calls of `decide` as there are contexts; where there are none, say how many.
+
+        Where the problem has a feature map, a frame with a row for each person will do.
 
         >>> import dpbandits as dpb
         >>> learner = dpb.LazyThompson(privacy=dpb.PureDP(1.0)).start(dpb.Arms(3), in_flight=100)
@@ -242,7 +244,7 @@ class Learner:
             checks.integer(least=1, limit=checks.MOST_IN_FLIGHT, contexts=contexts)
             given = [(self.problem.context(), None)] * int(contexts)
         else:
-            brought = checks.sequence("contexts", contexts)
+            brought = self.problem.each(contexts)
             given = [offered_context(self.problem, (one,)) for one in brought]
         named = [None] * len(given) if persons is None else checks.sequence("persons", persons)
         if len(named) != len(given):
@@ -439,6 +441,20 @@ class Learner:
             self._refuse_past_the_horizon(1)
             return self._decide(context, now, token)
 
+    def select_again(self, *offered: Any) -> Any:
+        """`select` for somebody else in the place of the open round. Not for users: a replay by
+        rejection (`offline/replay.py`) asks again for every row that does not match.
+        """
+        context, notice = offered_context(self.problem, offered)
+        with self._lock, self._call("select"):
+            if not self._rounds.closes_at_once or self._asks_who or not self._rounds.open:
+                raise RoundError("select_again() takes one round in flight, open and for nobody")
+            self._changing = True
+            action = self._rounds.decide_again(context, self._explore).action
+        if notice is not None:
+            self._warn([notice])
+        return action if type(action) is int else action.copy()
+
     def answer_round(self, opened: Round, value: Any) -> None:
         """`update`, for a service that has found the round and checked the reward. Not for users."""
         with self._lock, self._call("update"):
@@ -473,6 +489,7 @@ class Learner:
         self._streams = streams
         self._noise = ExactNoise(streams.noise) if self._exact else streams.noise
         self._explore = streams.explore
+        self._rounds.forget_generators()
 
     def _decide(self, context: Any, moment: float, person: bytes | None) -> Round:
         self._changing = True

@@ -31,11 +31,13 @@ action is the last one.
 
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpbandits.engine import bare, has_pauses, is_local, pause_if_due, steps_of, wait, wrapped
+from dpbandits.engine.handing import Hands
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.verbs import Steps
 from dpbandits.policies.people import People
@@ -84,10 +86,11 @@ class Rounds:
         self.closed_then = 0  # rounds closed at the last decision or `close_all`: public, at any time
         self.closings = 0  # calls of `close_all`, each of which releases like a decision
         self.now = 0.0  # the time of the last decision
-        steps = steps_of(public)
+        self._hands, steps, self._select = Hands(), steps_of(public), type(public).select
         if compiled:
             code = compiled_for(public)
-            steps = Steps(code.decide, code.learn)
+            steps = Steps(partial(self._hands.decide, code.decide), code.learn)
+            self._select = code.select
         self._decide, self._learn = steps
         self._is_local = is_local(type(public))
         self.leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
@@ -124,6 +127,18 @@ class Rounds:
         self.decided += 1
         return opened
 
+    def decide_again(self, context: Any, explore: Any) -> Round:
+        """Choose for somebody else in the place of the one round that is open.
+
+        Nothing is released or counted: to all that is learned it is as if she had come first.
+        """
+        last = self.open.pop()
+        chosen = self._select(self.public, context, explore)
+        action = chosen[0].copy() if type(chosen) is tuple else int(chosen)
+        opened = Round(last.number, action, (context, action), last.began)
+        self.open.append(opened)
+        return opened
+
     def answer(self, opened: Round, reward: Any, noise: Any) -> Any:
         """Keep the reward of an open round until it is closed."""
         if self.closes_at_once and opened.person is None and type(opened.action) is int:
@@ -150,6 +165,10 @@ class Rounds:
         self._pause(noise)
         if not self._is_local:
             self.public.release(self.secret, noise)
+
+    def forget_generators(self) -> None:
+        """Keep none in memory that was replaced: what it drew follows from its state."""
+        self._hands.empty()
 
     def _pause(self, noise: Any) -> None:
         if self._pauses:

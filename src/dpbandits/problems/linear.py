@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.features import Features, is_table
+from dpbandits.features import FeatureMap, Features, is_table
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.problem import Problem, Shortened, UnusableContext
 from dpbandits.problems.testing import ProblemTesting
@@ -134,8 +134,7 @@ class LinearContexts(LinearProblem):
             raise InvalidInput(f"select() takes one thing, {shape} features; got {len(offered)}")
         cut = False
         if self.features is not None and is_table(offered[0]):
-            given, cut = self.features.context(offered[0])
-            given = given[0] if self.arms is not None and given.shape[0] == 1 else given
+            given, cut = self.read(offered[0])
         else:
             given = checks.array(f"{shape} features", offered[0])
         if self.arms is not None and given.shape != (self.arms, self.dimension):
@@ -148,14 +147,32 @@ class LinearContexts(LinearProblem):
             raise InvalidInput("expected features of at least one action, got none")
         # A warning would tell about her features, and may have been made an error.
         with np.errstate(all="ignore"):
-            square = np.einsum("kd,kd->k", given, given)
-            if square.max() <= self.max_norm * self.max_norm:  # most are; what is not finite is not
+            # Most are within the bound; what is not finite is not.
+            if np.vecdot(given, given).max() <= self.max_norm * self.max_norm:
                 return Shortened((given,)) if cut else (given,)
             if not np.isfinite(given).all():
                 # With zeros every action is as good as another, and the row learned from is zero.
                 raise UnusableContext((np.zeros_like(given),))
+            square = np.einsum("kd,kd->k", given, given)
             within = _within(given, square, self.max_norm)
             return Shortened((within,)) if cut or (within != given).any() else (within,)
+
+    def read(self, table: Any) -> tuple[Array, bool]:
+        """A person's table as the array that `context` takes too; and whether any of it was cut off."""
+        assert self.features is not None
+        given, cut = self.features.context(table)
+        return (given[0] if self.arms is not None and given.shape[0] == 1 else given), cut
+
+    def each(self, contexts: Any) -> list[Any]:
+        """Also of a frame with a row for each person, where one row is all that she brings."""
+        if isinstance(contexts, list | tuple) or not is_table(contexts):
+            return super().each(contexts)
+        if self.features is None or (self.arms is None and isinstance(self.features, FeatureMap)):
+            raise InvalidInput(
+                "a frame is one person a row where the problem has a FeatureMap and arms, or "
+                "CrossedFeatures; otherwise give a list with one context for each person"
+            )
+        return self.features.each(contexts)
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of features and the bounds."""

@@ -59,6 +59,10 @@ class Problem(Recipe):
         not: `UnusableContext` has the context to play her round with.
         """
 
+    def each(self, contexts: Any) -> list[Any]:
+        """What many people brought, one by one, for `decide_many`."""
+        return checks.sequence("contexts", contexts)
+
     @property
     def kept_features(self) -> int | None:
         """What `observe` reads of a context: nothing (None), its number (0), or this many features."""

@@ -59,8 +59,7 @@ def play_on_gpu(
     ledger, numbers = Ledger.on(grid), np.fromiter(runs, np.int64)
     for numbers_of_wave in waves(numbers, *states, ledger):
         wave = Wave(*states, ledger, philox_key(seed), numbers_of_wave, **options)
-        if not wave.is_compiled:
-            say(f"compiling {policy.name()} for the GPU, in every process …")
+        wave.prepare(lambda: say(f"compiling {policy.name()} for the GPU, once on this machine …"))
         spent = _play_wave(policy, wave, rounds, advance) / wave.size
         found = wave.curves()
         del wave  # its memory is the next one's
@@ -70,7 +69,6 @@ def play_on_gpu(
 
 def _play_wave(policy: Policy, wave: Any, rounds: int, advance: Callable[[int], None]) -> float:
     """Chunks of rounds, for progress and Ctrl-C; the seconds they took."""
-    wave.play(0)  # compiles
     done, size, seconds = 0, 100, 0.0
     while done < rounds:
         stop, began = min(rounds, done + size), time.perf_counter()

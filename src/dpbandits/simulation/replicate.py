@@ -1,25 +1,26 @@
 """Several policies on one environment, many runs each, with common random numbers."""
 
+import itertools
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.engine.streams import run_seed
 from dpbandits.errors import HorizonReached, InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.problems import Problem
 from dpbandits.simulation.checkpoint import Checkpoint
 from dpbandits.simulation.gpu import about_gpu, check_gpu_can, play_on_gpu
 from dpbandits.simulation.progress import RoundsBar
-from dpbandits.simulation.run import Played, play, problem_of
+from dpbandits.simulation.run import Played, Seeds, Watch, begin, problem_of
 from dpbandits.simulation.timing import Timing
 from dpbandits.simulation.trace import Trace, describe
 from dpbandits.worlds import Environment
@@ -163,6 +164,35 @@ def _name(value: object) -> str:
     return getattr(value, "__name__", "Policy")
 
 
+class _Waiting:
+    """The runs that no thread has taken yet."""
+
+    def __init__(self, tasks: list[Task], threads: int) -> None:
+        self._runs: dict[str, list[int]] = {}
+        for label, run in tasks:
+            self._runs.setdefault(label, []).append(run)
+        self._begun = dict.fromkeys(self._runs, 0)
+        self._shares, self._lock = 2 * threads, threading.Lock()
+
+    def take(self, label: str | None) -> tuple[str, list[int]] | None:
+        """Some runs, of the policy that the thread played last if there are any; None when none is left.
+
+        They are ever fewer, so that threads end together. Threads begin with different policies: while
+        one is compiled, others are played.
+        """
+        with self._lock:
+            if not self._runs:
+                return None
+            if label is None or label not in self._runs:
+                label = min(self._runs, key=self._begun.__getitem__)
+                self._begun[label] += 1
+            runs = self._runs.pop(label)
+            size = -(-len(runs) // self._shares)
+            if size < len(runs):
+                self._runs[label] = runs[size:]
+            return label, runs[:size]
+
+
 def _play_all(
     tasks: list[Task],
     policies: dict[str, Policy],
@@ -175,35 +205,36 @@ def _play_all(
     options: dict[str, Any],
 ) -> None:
     """Fill `played`; an interruption keeps what is finished and stops the rest within a chunk."""
-    stop, pool = threading.Event(), ThreadPoolExecutor(max_workers=threads)
-    futures: dict[Future[Played | None], Task] = {
-        pool.submit(
-            play,
-            policies[label],
-            environment,
-            grid,
-            run_seed(seed, run),
-            advance=bar.advance,
-            say=bar.say,
-            stop=stop,
-            **options,
-        ): (label, run)
-        for label, run in tasks
-    }
+    stop, waiting = threading.Event(), _Waiting(tasks, threads)
+    finished: SimpleQueue[dict[Task, Played]] = SimpleQueue()
+    seeds = Seeds.of(seed, (run for _, run in tasks))
+
+    def work() -> None:
+        label, play_runs = None, None
+        while not stop.is_set() and (taken := waiting.take(label)) is not None:
+            if play_runs is None or taken[0] != label:
+                watch = Watch(bar.advance, bar.say, stop)
+                play_runs = begin(policies[taken[0]], environment, grid, seeds, watch, **options)
+            label, runs = taken
+            names = iter([(label, run) for run in runs])
+            for some in play_runs(runs):
+                finished.put(dict(zip(itertools.islice(names, len(some)), some, strict=True)))
+
+    pool = ThreadPoolExecutor(max_workers=threads)
+    futures = {pool.submit(work) for _ in range(min(threads, len(tasks)))}
     try:
-        waiting = set(futures)
-        while waiting:
-            done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+        working = futures
+        while working:
+            done, working = wait(working, timeout=0.5, return_when=FIRST_COMPLETED)
+            _keep(finished, played)
             for future in done:
-                _keep(future, futures[future], played)
+                future.result()
     except BaseException:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
         # Chunks end soon; code that is being compiled would be waited for in vain.
-        wait([one for one in futures if not one.cancelled()], timeout=_LAST_CHUNKS)
-        for future, task in futures.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
-                _keep(future, task, played)
+        wait(futures, timeout=_LAST_CHUNKS)
+        _keep(finished, played)
         raise
     pool.shutdown()
 
@@ -235,7 +266,6 @@ def _play_on_gpu(
             played[label, run] = result
 
 
-def _keep(future: "Future[Played | None]", task: Task, played: dict[Task, Played]) -> None:
-    result = future.result()
-    if result is not None:
-        played[task] = result
+def _keep(finished: "SimpleQueue[dict[Task, Played]]", played: dict[Task, Played]) -> None:
+    while not finished.empty():
+        played.update(finished.get())

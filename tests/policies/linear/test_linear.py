@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 import dpbandits as dpb
-from dpbandits.engine import Streams, static_size
+from dpbandits.engine import Streams, state_bytes, static_size
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, UnusableFeatures
 from dpbandits.policies.linear.shared.algebra import cholesky, eigen, invert, norm_bound
-from dpbandits.policies.linear.shared.choosing import most_promising, most_promising_of_all
+from dpbandits.policies.linear.shared.choosing import _norm, most_promising, most_promising_of_all
 from dpbandits.policies.linear.shared.confidence import estimate
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.tiles import LANES, _square, put, start_tile
 from dpbandits.policies.testing import rehearse
 from dpbandits.privacy.calibration import Calibration
 from dpbandits.testing import check_policy
@@ -72,7 +73,8 @@ def test_the_shortcut_chooses_like_the_full_score(seed: int, dim: int, count: in
     features, mean, root = draw.normal(size=(count, dim)), draw.normal(size=dim), _symmetric(dim, seed)
     shape = root @ root
     score = features @ mean + width * np.sqrt(np.einsum("ki,ij,kj->k", features, shape, features))
-    chosen = most_promising(features, mean, shape, width, norm_bound(shape, mean), mean, draw)
+    reach, none = norm_bound(shape, mean), start_tile(dim)
+    chosen = most_promising(features, mean, shape, width, reach, mean, none, draw)
     assert score[chosen] >= score.max() - 1e-9
     chosen = most_promising_of_all(features, mean, shape, width, static_size(dim), draw)
     assert score[chosen] >= score.max() - 1e-9
@@ -83,12 +85,63 @@ def test_of_equal_bounds_each_is_as_likely(choose: Any) -> None:
     """Three of five are equal: counts of 3000 choices pass χ² at 1e-6; one of them alone does not."""
     features = np.array([[0.1, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.3], [1.0, 0.0]])
     mean, shape, draw = np.array([0.5, 0.1]), np.eye(2), np.random.default_rng(0)
-    reach = (1.0,) if choose is most_promising else ()
     counts = np.zeros(5)
     for _ in range(3000):
-        counts[choose(features, mean, shape, 1.0, *reach, mean, draw)] += 1
+        if choose is most_promising:
+            counts[choose(features, mean, shape, 1.0, 1.0, mean, start_tile(2), draw)] += 1
+        else:
+            counts[choose(features, mean, shape, 1.0, mean, draw)] += 1
     assert counts[[0, 3]].sum() == 0
     assert chisquare(counts[[1, 2, 4]]).pvalue > 1e-6 > chisquare([3000, 0, 0]).pvalue
+
+
+@pytest.mark.parametrize("width", [0.0, 0.3, 10.0])
+@pytest.mark.parametrize(("dim", "count"), [(24, 3), (25, 70), (27, 64), (30, 33)])
+def test_side_by_side_they_choose_like_one_by_one(dim: int, count: int, width: float) -> None:
+    """With the same draws for the same ties; and nobody's features stay behind."""
+    draw, tile = np.random.default_rng(dim), start_tile(dim)
+    assert tile.ndim == 2
+    features, mean = np.round(draw.normal(size=(count, dim))), np.round(draw.normal(size=dim))
+    features[count // 2] = features[0]  # a tie, where they are best
+    mean += features[0]
+    root = _symmetric(dim, count) / dim
+    shape = root @ root + np.eye(dim)
+    given = features, mean, shape, width, norm_bound(shape, mean), mean
+    for seed in range(4):
+        one, other = np.random.default_rng(seed), np.random.default_rng(seed)
+        assert most_promising(*given, np.zeros(0), one) == most_promising(*given, tile, other)
+        assert one.random() == other.random()
+        assert not tile.any()
+
+
+@pytest.mark.parametrize("size", [24, 25, 26, 27, 50])
+def test_sums_side_by_side_are_those_of_one_by_one(size: int) -> None:
+    draw, tile = np.random.default_rng(size), start_tile(size)
+    features, shape = draw.normal(size=(LANES, size)), _symmetric(size, size)
+    for lane in range(LANES):
+        put(tile, lane, features, lane, 0.0)
+    _square(tile, LANES - 1, shape)
+    norms = [_norm(features, lane, shape, features[0]) for lane in range(LANES)]
+    squares = np.sqrt(np.maximum(2.0 * tile[size + 4], 0.0))
+    assert squares[:-1].tolist() == norms[:-1]
+    assert squares[-1] == 0.0  # not asked for
+
+
+@pytest.mark.parametrize("policy", [dpb.RandomizedLinUCB(privacy=MU), dpb.linear.LinUCB()], ids=str)
+def test_many_features_plain_and_compiled(policy: dpb.Policy) -> None:
+    """Where tiles are used, both choose alike and keep the same state."""
+    problem, draw = dpb.LinearContexts(26), np.random.default_rng(0)
+    learners = [rehearse(policy, problem, seed=1, compiled=compiled) for compiled in (False, True)]
+    for number in range(25):
+        features = draw.normal(size=(5 + 3 * number, 26)) / 6.0
+        plain, compiled = (learner.select(features) for learner in learners)
+        assert plain == compiled
+        reward = draw.random()
+        for learner in learners:
+            learner.update(plain, reward)
+    states = [state_bytes(learner._public) for learner in learners]
+    assert states[0] == states[1]
+    assert not learners[0]._public.tile.any() and learners[0]._public.tile.size
 
 
 # Rows.

@@ -26,7 +26,8 @@ class Public(Batched):
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest upper bound; before the first release all actions of one length are alike."""
         width, reach = self.width[RADIUS], self.width[REACH]
-        return most_promising(features, self.mean, self.shape, width, reach, self.mean, explore)
+        mean, shape, tile = self.mean, self.shape, self.tile
+        return most_promising(features, mean, shape, width, reach, mean, tile, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

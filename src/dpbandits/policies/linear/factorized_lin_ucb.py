@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.engine.state import MOST, Limits
+from dpbandits.engine.state import MOST, Limits, exactly
 from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack_pair
 from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
 from dpbandits.policies.linear.shared.choosing import most_promising
@@ -17,6 +17,7 @@ from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, Assumed, 
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.tiles import start_tile
 from dpbandits.policies.linear.shared.trees import RELEASED, ROUND
 from dpbandits.policies.released import Reading
 from dpbandits.policies.returning import OncePerBatch
@@ -53,6 +54,7 @@ class Public(NamedTuple):
     mean: Array
     shape: Array
     lower: Array
+    tile: Array  # scratch, to choose among many features
     width: Array
     max_norm: float
     max_reward: float
@@ -60,7 +62,7 @@ class Public(NamedTuple):
 
     def limits(self) -> Limits:
         """It counts."""
-        return {"clock": (0, np.array([MOST, self.clock[ROUND]]))}
+        return {"clock": (0, np.array([MOST, self.clock[ROUND]])), "tile": exactly(0.0)}
 
     def observed(self) -> int:
         """Rounds closed so far."""
@@ -76,7 +78,8 @@ class Public(NamedTuple):
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
         width, reach = self.width[RADIUS], self.width[REACH]
-        return most_promising(context[0], self.mean, self.shape, width, reach, self.mean, explore)
+        mean, shape, tile = self.mean, self.shape, self.tile
+        return most_promising(context[0], mean, shape, width, reach, mean, tile, explore)
 
     def observe(self, secret: Secret, context: Any, action: int, reward: float) -> None:
         """Put the person's row into the open sum and count the round."""
@@ -159,6 +162,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
             mean=np.zeros(dim),
             shape=np.eye(dim),
             lower=np.zeros((dim, dim)),
+            tile=start_tile(dim),
             width=np.ones(2),
             max_norm=problem.max_norm,
             max_reward=problem.max_reward,

@@ -36,7 +36,8 @@ class Public(LeastSquares):
         sigma, prior, alpha = self.settings
         level = math.log((self.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
         beta = sigma * math.sqrt(2.0 * level + self.log_det[0]) + prior
-        return most_promising(features, self.mean, self.shape, beta, self.width[1], self.mean, explore)
+        mean, shape, reach, tile = self.mean, self.shape, self.width[1], self.tile
+        return most_promising(features, mean, shape, beta, reach, mean, tile, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

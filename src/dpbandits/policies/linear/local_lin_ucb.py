@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret
-from dpbandits.engine.state import COUNT, Limits
+from dpbandits.engine.state import COUNT, Limits, exactly
 from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
@@ -19,6 +19,7 @@ from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, Assumed, 
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.linear.shared.rows import GRID, on_grid, shrinkage
+from dpbandits.policies.linear.shared.tiles import start_tile
 from dpbandits.policies.local import LocalPolicy
 from dpbandits.policies.messages import noisy_vector
 from dpbandits.policies.released import Reading
@@ -42,6 +43,7 @@ class Public(NamedTuple):
     mean: Array
     shape: Array
     lower: Array
+    tile: Array  # scratch, to choose among many features
     width: Array
     settings: Assumed
     max_norm: float
@@ -51,12 +53,13 @@ class Public(NamedTuple):
 
     def limits(self) -> Limits:
         """It counts."""
-        return {"round": COUNT}
+        return {"round": COUNT, "tile": exactly(0.0)}
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
         width, reach = self.width[RADIUS], self.width[REACH]
-        return most_promising(context[0], self.mean, self.shape, width, reach, self.mean, explore)
+        mean, shape, tile = self.mean, self.shape, self.tile
+        return most_promising(context[0], mean, shape, width, reach, mean, tile, explore)
 
     def report(self, context: Any, action: int, reward: float, noise: Noise) -> tuple[Array]:
         """Her row as zzᵀ and zw, every number with noise; nothing of it is put anywhere before."""
@@ -155,6 +158,7 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
             mean=np.zeros(dim),
             shape=np.eye(dim),
             lower=np.zeros((dim, dim)),
+            tile=start_tile(dim),
             width=np.ones(2),
             settings=self._assumed(problem, operator_norm(dim), self.shift),
             max_norm=problem.max_norm,

@@ -53,7 +53,8 @@ class Public(Batched):
         if self.batches.released[0] == 0:
             return any_action(features, explore)
         width = self.settings.width * abs(explore.standard_normal())
-        return most_promising(features, self.mean, self.shape, width, self.width[1], self.mean, explore)
+        mean, shape, reach, tile = self.mean, self.shape, self.width[1], self.tile
+        return most_promising(features, mean, shape, width, reach, mean, tile, explore)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,9 +76,13 @@ class Public(NamedTuple):
 
     def select(self, context: None, explore: Chance) -> Items:
         """Go on with the basis in play until a release, or until t has grown by 3 %."""
-        if self.round[0] + self.flying[0] >= self.until[0]:
+        if _is_over(self):
             _choose(self, explore)
         return (self.played.basis,)
+
+    def lingers(self) -> bool:
+        """A release, or another basis."""
+        return bool(self.full[0] > 0 or _is_over(self))
 
     def observe(self, secret: Buffers, context: None, action: Items, reward: Rewards) -> None:
         """Feed the first m items of the basis; the others' rewards are not read."""
@@ -91,6 +95,12 @@ class Public(NamedTuple):
         self.flying[0] += change
         for place in range(self.fed):
             self.waiting[action[0][place]] += change
+
+
+@register_jitable(forceinline=True)
+def _is_over(public: Public) -> bool:
+    """Whether the basis in play is chosen again."""
+    return bool(public.round[0] + public.flying[0] >= public.until[0])
 
 
 @register_jitable

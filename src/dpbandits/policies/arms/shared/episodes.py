@@ -226,6 +226,10 @@ class InTurn:
         if fill(self.turns, secret, action, reward):
             end_episode(self)
 
+    def lingers(self: Any) -> bool:
+        """Outside of episodes, batches are released and arms are compared."""
+        return bool(self.episode[NEXT] < 0)
+
     def wait(self: Any, action: int, change: int) -> None:
         """Count a decision into or out of those in flight, and into those of the episode."""
         self.waiting[action] += change

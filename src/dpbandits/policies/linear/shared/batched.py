@@ -33,12 +33,13 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.engine import Noise
-from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
+from dpbandits.engine.state import FROM_RECIPE, MOST, Limits, exactly
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.gram import add_row, pair_size, pair_widths, unpack_pair
 from dpbandits.policies.linear.shared.choosing import ByFeatures
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.tiles import start_tile
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, NonPrivate
@@ -73,6 +74,7 @@ class _Fields(NamedTuple):
     values: Array  # (d,) scratch, or scales of the posterior
     vectors: Array  # (d, d) scratch, or axes of the posterior
     draw: Array  # (2, d) a Thompson sample and its standard normals
+    tile: Array  # scratch, to choose among many features
     width: Array  # (2,) of confidence sets, and a bound of A
     first_batch: int
     growth: float
@@ -88,7 +90,8 @@ class Batched(ByFeatures, _Fields):
     def limits(self) -> Limits:
         """The decision set is declared."""
         done = int(self.clock[ROUND])
-        return {"clock": (0, np.array([MOST, MOST, done, done])), "actions": FROM_RECIPE}
+        clock = 0, np.array([MOST, MOST, done, done])
+        return {"clock": clock, "actions": FROM_RECIPE, "tile": exactly(0.0)}
 
     def observed(self) -> int:
         """Rounds closed so far."""
@@ -255,6 +258,7 @@ class BatchedLinear(OncePerBatch):
             values=np.zeros(dim),
             vectors=np.zeros((dim, dim)),
             draw=np.zeros((2, dim)),
+            tile=start_tile(dim),
             width=np.array([0.0, 1.0]),
             first_batch=first,
             growth=self.growth,

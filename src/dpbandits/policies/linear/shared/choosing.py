@@ -8,6 +8,7 @@ from numba.extending import overload, register_jitable
 
 from dpbandits.engine import Chance, length
 from dpbandits.engine.verbs import INLINED
+from dpbandits.policies.linear.shared.tiles import LANES, best_of, clear, put
 from dpbandits.policies.ties import better
 
 _TIE = 1e-12
@@ -40,27 +41,81 @@ def _offered(context: Any, actions: Any) -> Any:
 
 @register_jitable(forceinline=True)
 def most_promising(
-    features: Any, mean: Any, shape: Any, width: float, reach: float, axes: Any, explore: Chance
+    features: Any,
+    mean: Any,
+    shape: Any,
+    width: float,
+    reach: float,
+    axes: Any,
+    tile: Any,
+    explore: Chance,
 ) -> int:
     """The action of the largest m·x + width·√(xᵀAx); one of them at random where several are equal.
 
     `reach` is at least the largest eigenvalue of A. Where even width·√reach·‖x‖ would not be enough, the
     quadratic form is not computed: the choice is the same, most of the work is saved.
     """
-    best, chosen, ties, size = -math.inf, 0, 1, length(axes)
-    most = width * width * reach * (1.0 + 1e-9)
+    if tile.ndim > 1:
+        return _most_promising_in_tiles(features, mean, shape, width, reach, axes, tile, explore)
+    best, chosen, ties = -math.inf, 0, 1
+    most = _most(width, reach)
     for action in range(features.shape[0]):
-        score, square = 0.0, 0.0
-        for i in range(size):
-            value = features[action, i]
-            score += mean[i] * value
-            square += value * value
-        missing = best - _TIE - score
-        if missing > 0.0 and missing * missing > most * square:
+        score, square = _score(features, action, mean, axes)
+        if _is_hopeless(score, square, best, most):
             continue
         score += width * _norm(features, action, shape, axes)
         best, chosen, ties = better(score, action, best, chosen, ties, _TIE, explore)
     return chosen
+
+
+@register_jitable(forceinline=True)
+def _most_promising_in_tiles(
+    features: Any,
+    mean: Any,
+    shape: Any,
+    width: float,
+    reach: float,
+    axes: Any,
+    tile: Any,
+    explore: Chance,
+) -> int:
+    """The same, bit for bit: those that are not hopeless wait in a tile until it is full."""
+    best, chosen, ties, waiting = -math.inf, 0, 1, 0
+    most, last = _most(width, reach), features.shape[0] - 1
+    for action in range(features.shape[0]):
+        score, square = _score(features, action, mean, axes)
+        if not _is_hopeless(score, square, best, most):
+            put(tile, waiting, features, action, score)
+            waiting += 1
+        if waiting == LANES or action == last:
+            best, chosen, ties = best_of(tile, waiting, shape, width, _TIE, best, chosen, ties, explore)
+            waiting = 0
+    clear(tile)
+    return chosen
+
+
+@register_jitable(forceinline=True)
+def _most(width: float, reach: float) -> float:
+    """A bound of width²·xᵀAx/‖x‖², rounding included."""
+    return width * width * reach * (1.0 + 1e-9)
+
+
+@register_jitable(forceinline=True)
+def _score(features: Any, action: int, mean: Any, axes: Any) -> tuple[float, float]:
+    """m·x and ‖x‖²."""
+    score, square = 0.0, 0.0
+    for i in range(length(axes)):
+        value = features[action, i]
+        score += mean[i] * value
+        square += value * value
+    return score, square
+
+
+@register_jitable(forceinline=True)
+def _is_hopeless(score: float, square: float, best: float, most: float) -> bool:
+    """Whether no width that this action can have makes it as good as the best so far."""
+    missing = best - _TIE - score
+    return missing > 0.0 and missing * missing > most * square
 
 
 @register_jitable(forceinline=True)

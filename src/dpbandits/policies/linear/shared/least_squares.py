@@ -8,12 +8,13 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Noise, NoSecret
-from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOT_NEGATIVE, NOTHING, Limits
+from dpbandits.engine.state import ANYTHING, COUNT, FROM_RECIPE, NOT_NEGATIVE, NOTHING, Limits, exactly
 from dpbandits.policies.linear.shared.algebra import multiply, norm_bound
 from dpbandits.policies.linear.shared.choosing import ByFeatures, offered
 from dpbandits.policies.linear.shared.confidence import REACH
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.linear.shared.rows import FINE, grid_row
+from dpbandits.policies.linear.shared.tiles import start_tile
 from dpbandits.policies.released import Reading, Z
 from dpbandits.problems.linear import LinearProblem
 
@@ -31,6 +32,7 @@ class _Fields(NamedTuple):
     row: Array  # (2, d) one row, and V⁻¹ times it
     draw: Array  # (2, d) a Thompson sample and its standard normals
     lower: Array  # (d, d) scratch
+    tile: Array  # scratch, to choose among many features
     max_norm: float
     max_reward: float
     settings: Any  # the policy's own: a named tuple of numbers
@@ -44,7 +46,7 @@ class LeastSquares(ByFeatures, _Fields):
         finite = np.isfinite(self.shape).all()
         fits = finite and np.linalg.eigvalsh(self.shape + self.shape.T)[0] > -1.0
         known: Limits = {"shape": ANYTHING if fits else NOTHING, "log_det": NOT_NEGATIVE}
-        return {"round": COUNT, "actions": FROM_RECIPE, **known}
+        return {"round": COUNT, "actions": FROM_RECIPE, "tile": exactly(0.0), **known}
 
     def release(self, secret: NoSecret, noise: Noise) -> None:
         """Nothing is hidden, so nothing needs a release."""
@@ -88,6 +90,7 @@ def start_least_squares(
         row=np.zeros((2, dim)),
         draw=np.zeros((2, dim)),
         lower=np.zeros((dim, dim)),
+        tile=start_tile(dim),
         max_norm=problem.max_norm,
         max_reward=problem.max_reward,
         settings=settings,

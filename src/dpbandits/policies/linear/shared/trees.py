@@ -13,11 +13,12 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, static_size
-from dpbandits.engine.state import FROM_RECIPE, MOST, Limits
+from dpbandits.engine.state import FROM_RECIPE, MOST, Limits, exactly
 from dpbandits.mechanisms.gram import add_row, pair_size, unpack_pair
 from dpbandits.policies.linear.shared.choosing import most_promising, most_promising_of_all
 from dpbandits.policies.linear.shared.confidence import REACH
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.tiles import start_tile
 from dpbandits.policies.returning import OncePerBatch
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import (
@@ -80,6 +81,7 @@ class TreeState(NamedTuple):
     mean: Array  # (d,) θ̂
     shape: Array  # (d, d) V⁻¹
     lower: Array  # (d, d) scratch
+    tile: Array  # scratch, to choose among many features
     draw: Array  # (2, d) a Thompson sample and its standard normals
     width: Array  # (2,) β, and a bound of V⁻¹
     regularizers: Array  # (nodes, 4) the policy's own, by the number of nodes in a prefix
@@ -90,7 +92,8 @@ class TreeState(NamedTuple):
     def limits(self) -> Limits:
         """The policy's own numbers are declared."""
         recipe = dict.fromkeys(("axes", "regularizers"), FROM_RECIPE)
-        return {"clock": (0, np.array([MOST, self.clock[ROUND]])), **recipe}
+        clock = 0, np.array([MOST, self.clock[ROUND]])
+        return {"clock": clock, "tile": exactly(0.0), **recipe}
 
     def observed(self) -> int:
         """Rounds closed so far."""
@@ -123,7 +126,8 @@ def choose(public: TreeState, features: Any, width: float, explore: Chance) -> i
     mean, shape, axes = public.mean, public.shape, public.axes
     if axes.ndim > 1:
         return most_promising_of_all(features, mean, shape, width, axes, explore)
-    return most_promising(features, mean, shape, width, public.width[REACH], axes, explore)
+    reach, tile = public.width[REACH], public.tile
+    return most_promising(features, mean, shape, width, reach, axes, tile, explore)
 
 
 def start_tree_state(
@@ -145,6 +149,7 @@ def start_tree_state(
         mean=np.zeros(dim),
         shape=np.eye(dim),
         lower=np.eye(dim),
+        tile=start_tile(dim),
         draw=np.zeros((2, dim)),
         width=np.ones(2),
         regularizers=regularizers,
