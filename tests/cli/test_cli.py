@@ -139,6 +139,23 @@ def test_compare_says_where_a_log_shows_nothing(tmp_path: Path) -> None:
     assert "do not show that its actions differ" in " ".join(run(*words, "--runs", "1").split())
 
 
+def test_compare_says_what_propensities_tell(tmp_path: Path) -> None:
+    """The item that pays was shown four times as often as the other."""
+    path = tmp_path / "log.csv"
+    rows = "a,1,0.8\na,0,0.8\na,1,0.8\na,0,0.8\nb,0,0.2\n" * 100
+    path.write_text(f"item,click,p\n{rows}")
+    words = ("compare", "lazy-ucb", "--data", str(path), "--action", "item", "--reward", "click")
+    text = run(*words, "--runs", "1", "--propensity", "p")
+    assert "The log itself earned 0.4 a row." in text
+    assert "Uniform play on its people, by its propensities: SNIPS 0.25, 95 %" in text
+    path.write_text(f"item,click,p\n{rows}".replace("0.2", "1"))
+    text = run(*words, "--runs", "1", "--propensity", "p")
+    assert "0.25" not in text and "The log itself" in text
+    path.write_text("item,click,p\na,1,0.5\nb,0,0.5\n")
+    text = run(*words, "--runs", "1", "--propensity", "p")
+    assert "is not known: the log overlaps too little" in text
+
+
 def test_compare_with_features_of_a_log(tmp_path: Path) -> None:
     named = ("--data", str(_log(tmp_path)), "--action", "item", "--reward", "click")
     words = ("compare", "lin-ucb", "--rounds", "50", "--runs", "1", *named)

@@ -11,7 +11,7 @@ from dpbandits import checks
 from dpbandits.cli.choosing import choose
 from dpbandits.cli.command import given
 from dpbandits.cli.comparison import READING, Comparison
-from dpbandits.cli.data import Typed, about, logged_world, refuse_without_data
+from dpbandits.cli.data import Typed, about, from_propensities, logged_world, refuse_without_data
 from dpbandits.cli.output import (
     JSON,
     check_writable,
@@ -131,8 +131,10 @@ def compare(
     chosen, notes = choose(policies or [], wanted, world, twins=twins)
     if privacy and all(one.takes_no_budget() for one in chosen.values()):
         raise InvalidInput(f"none of these policies takes a budget; leave out --privacy {privacy[0]}")
-    if isinstance(world, LoggedArms | LoggedContexts) and world.rows and not given(ctx, "rounds"):
-        rounds = str(min(world.rows, _MOST_ROWS))
+    if data is not None and isinstance(world, LoggedArms | LoggedContexts):
+        notes += from_propensities(data, columns, world)
+        if world.rows and not given(ctx, "rounds"):
+            rounds = str(min(world.rows, _MOST_ROWS))
     length, repeats = whole(rounds, "rounds"), whole(runs, "runs")
     checks.integer(least=1, rounds=length, runs=repeats)
     checks.seed(seed)

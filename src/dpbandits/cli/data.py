@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import typer
 
+from dpbandits import offline
 from dpbandits.cli.command import given
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import check_installed
@@ -23,6 +25,7 @@ ABOUT = (
     "and is for those who may see the log: it is no private release of it.",
 )
 _SURPRISING = 0.01
+_MOST_NUMBERS = 2**24  # rows times actions that are held in memory for an estimate
 
 
 class Typed(NamedTuple):
@@ -61,16 +64,36 @@ def logged_world(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
     check_installed("tables")
     if typed.action is None or typed.reward is None:
         raise InvalidInput("--data needs the names of two columns: --action item --reward click")
-    place, sign, at = (typed.position or "").partition("=")
-    options: dict[str, Any] = {"position": place or None, "at": at if sign else None}
-    options |= {"action": typed.action, "reward": typed.reward, "propensity": typed.propensity}
-    options |= {"reward_range": _range(typed.reward_range)}
     if typed.features is None:
-        return LoggedArms.read(path, **options, prior_rows=typed.prior_rows)
+        return LoggedArms.read(path, **_columns(typed), prior_rows=typed.prior_rows)
     if typed.prior_rows:
         raise InvalidInput("--prior-rows is for arms; leave out --features")
     context, features = _features(typed.features)
-    return LoggedContexts.read(path, context=context, features=features, **options)
+    return LoggedContexts.read(path, context=context, features=features, **_columns(typed))
+
+
+def from_propensities(path: Path, typed: Typed, world: LoggedArms | LoggedContexts) -> list[str]:
+    """What the log earned, and what uniform play would have earned on it, where that can be said."""
+    if typed.propensity is None or (world.rows or 0) * len(world.actions) > _MOST_NUMBERS:
+        return []
+    rows = offline.read(path, **_columns(typed))
+    said = [f"The log itself earned {rows.rewards.mean():.4g} a row."]
+    uniform = np.full((len(rows), len(rows.labels)), 1.0 / len(rows.labels))
+    try:
+        return [
+            *said,
+            f"Uniform play on its people, by its propensities: {offline.snips(rows, uniform)}.",
+        ]
+    except InvalidInput as refused:
+        return [*said, f"What uniform play would have earned on its people is not known: {refused}."]
+
+
+def _columns(typed: Typed) -> dict[str, Any]:
+    """The columns of a log and the range of its rewards, as options of what reads it."""
+    place, sign, at = (typed.position or "").partition("=")
+    found: dict[str, Any] = {"position": place or None, "at": at if sign else None}
+    found |= {"action": typed.action, "reward": typed.reward, "propensity": typed.propensity}
+    return found | {"reward_range": _range(typed.reward_range)}
 
 
 def _features(text: str) -> tuple[list[str], FeatureMap | None]:
