@@ -74,8 +74,10 @@ def logged_world(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
 
 def from_propensities(path: Path, typed: Typed, world: LoggedArms | LoggedContexts) -> list[str]:
     """What the log earned, and what uniform play would have earned on it, where that can be said."""
-    if typed.propensity is None or (world.rows or 0) * len(world.actions) > _MOST_NUMBERS:
+    if typed.propensity is None:
         return []
+    if (world.rows or 0) * len(world.actions) > _MOST_NUMBERS:
+        return ["The log is too large for an off-policy estimate of uniform play, with its interval."]
     rows = offline.read(path, **_columns(typed))
     said = [f"The log itself earned {rows.rewards.mean():.4g} a row."]
     uniform = np.full((len(rows), len(rows.labels)), 1.0 / len(rows.labels))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits import offline
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments.figure import Scale, Simulation
 from dpbandits.experiments.leaderboard import policies_for
@@ -75,6 +76,16 @@ def _worlds(place: Path) -> dict[str, LoggedArms]:
             found[f"{campaign} {at}"] = LoggedArms.read(log, **columns, position="position", at=at)
         found[f"{campaign} shrunk"] = LoggedArms.read(log, **columns, prior_rows=PRIOR_ROWS)
     return {name: dataclasses.replace(world, title=f"campaign {name}") for name, world in found.items()}
+
+
+def replays() -> dict[str, offline.Replayed]:
+    """The recommended policy at ε = 1, learning from the rows of each campaign that match it."""
+    found = {}
+    for campaign in CAMPAIGNS:
+        log = _log(folder() or Path(), campaign)
+        rows = offline.read(log, action="item_id", reward="click")
+        found[campaign] = offline.replay(NoiseAwareIMED(privacy=PureDP(1.0)), rows, seed=0)
+    return found
 
 
 def is_shrunk(world: str) -> bool:
