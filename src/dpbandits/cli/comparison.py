@@ -156,10 +156,9 @@ class Comparison:
         said = self.takeaways()
         page.text(*([" ".join(said)] if self.is_of_several else said))
         if self.is_of_several:
-            caption = (
-                "Mean over runs with its 95 % interval; the best action's reward is 100 %. Budgets of "
-                "different definitions of privacy have a panel each, since no axis holds both."
-            )
+            caption = "Mean over runs with its 95 % interval; the best action's reward is 100 %."
+            if len({type(held) for held in self.budgets} - {NonPrivate}) > 1:
+                caption += " Definitions of privacy have a panel each: no axis holds two of them."
         else:
             caption = "Mean regret; shaded from the best to the worst run."
         page.picture(self.picture(), caption)
