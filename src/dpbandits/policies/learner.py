@@ -23,7 +23,7 @@ from dpbandits.errors import (
     TooLate,
     UnusableFeatures,
 )
-from dpbandits.features import are_many, warn_of_shortened
+from dpbandits.features.maps import are_many, warn_of_shortened
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
