@@ -404,7 +404,8 @@ def test_a_trace_that_does_not_fit_on_the_disk_is_a_sentence(
         dpb.arms.UniformArms(), dpb.worlds.BernoulliArms([0.2, 0.5]), 10, 2, 0, progress=False
     )
     whole = tmp_path / "trace.parquet"
-    whole.with_name("trace.parquet.part").symlink_to("/dev/full")
+    monkeypatch.setattr("dpbandits.simulation.whole_file.secrets.token_hex", lambda _: "x")
+    whole.with_name(".trace.parquet.x.part").symlink_to("/dev/full")
     with pytest.raises(dpb.errors.SaveFileError, match=r"cannot write .*No space left on device"):
         trace.save(whole)
     assert list(tmp_path.iterdir()) == []

@@ -11,8 +11,8 @@ from dpbandits.reports.figures import save_figure
 from dpbandits.reports.html import Page
 from dpbandits.reports.tables import Row
 from dpbandits.simulation import Trace, simulate
+from dpbandits.simulation.header import describe
 from dpbandits.simulation.progress import RoundsBar
-from dpbandits.simulation.trace import describe
 
 
 def reproduce(
