@@ -91,9 +91,7 @@ def simulate(
     problem = problem_of(environment, rounds, rounds_per_person)
     rounds_per_person = problem.rounds_per_person
     for label, policy in chosen.items():  # refuse before anything is played
-        guarantee = policy.guarantee(problem)
-        if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
-            raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
+        check_can_play(label, policy, problem, rounds)
     made_by = _checked_gpu(chosen, problem, timing) if device == "cuda" else {}
     grid = thin_grid(rounds, points)
     options: dict[str, Any] = {
@@ -114,6 +112,13 @@ def simulate(
         else:
             _play_all(missing, chosen, environment, grid, seed, threads, bar, played, options)
     return Trace.of(header, grid, played)
+
+
+def check_can_play(label: str, policy: Policy, problem: Problem, rounds: int) -> None:
+    """Refuse a problem that is not the policy's, and more rounds than it promises anything for."""
+    guarantee = policy.guarantee(problem)
+    if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
+        raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
 
 
 def _run_numbers(runs: int | range, most: int) -> range:

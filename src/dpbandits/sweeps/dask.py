@@ -1,0 +1,123 @@
+"""Units on a Dask cluster. Workers need no folder: what they play comes back, and is kept here."""
+
+import socket
+from concurrent.futures import CancelledError, Future
+from dataclasses import replace
+from typing import Any
+
+from dpbandits import checks
+from dpbandits.errors import InvalidInput, SweepError
+from dpbandits.extras import extra
+from dpbandits.simulation import Trace
+from dpbandits.simulation.progress import RoundsBar
+from dpbandits.sweeps.engines import distinct
+from dpbandits.sweeps.unit import VERSIONS, Unit
+from dpbandits.wording import counted
+
+_ROUNDS_TO_COMPILE = 1000
+
+
+class Dask:
+    """A cluster by its client, or by the address of its scheduler."""
+
+    def __init__(self, on: Any) -> None:
+        with extra("dask"):
+            from distributed import Client
+
+        self._is_ours = isinstance(on, str)
+        try:
+            client = Client(on, timeout=10) if self._is_ours else on  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"no Dask scheduler answers at {on}: {error}") from None
+        if not isinstance(client, Client):
+            raise InvalidInput(
+                f"expected a Dask client or the address of a scheduler, got {checks.shown(on)}"
+            )
+        self._client: Any = client
+        self._executor: Any = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        self._bar = RoundsBar(0, show=False)
+
+    @property
+    def slots(self) -> int:
+        """The threads of the workers there are now: some may come and go."""
+        threads: list[int] = [worker["nthreads"] for worker in self._workers().values()]
+        return max(1, sum(threads))
+
+    @property
+    def ahead(self) -> int:
+        """One more for each, since handing out takes a while."""
+        return self.slots
+
+    def _workers(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    def begin(self, units: list[Unit], bar: RoundsBar) -> None:
+        """Compile on one worker of each machine; the others there read it from the disk."""
+        self._bar = bar
+        if not self._workers():
+            bar.say("waiting for a Dask worker …")
+            self._client.wait_for_workers(1)
+        machines: dict[str, list[str]] = {}
+        for address, worker in self._workers().items():
+            machines.setdefault(worker["host"], []).append(address)
+        codes = distinct(units)
+        bar.say(
+            f"compiling, where not done before: {counted(len(codes), 'combination')} "
+            f"on {counted(len(machines), 'machine')} …"
+        )
+        options = {"pure": False, "allow_other_workers": True}  # should these die
+        futures = [
+            self._client.submit(_compile, unit, VERSIONS, workers=addresses, **options)
+            for addresses in machines.values()
+            for unit in codes
+        ]
+        self._client.gather(futures)
+
+    def submit(self, unit: Unit) -> "Future[Trace]":
+        """On the next free worker; if that dies, on another."""
+        found: Future[Trace] = self._executor.submit(_play, unit, VERSIONS)
+        found.add_done_callback(lambda _: self._bar.advance(unit.total_rounds))
+        return found
+
+    def result(self, future: "Future[Trace]") -> Trace:
+        """Dask plays a unit again when its worker died; where it gives up, a sentence says so."""
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise SweepError(
+                f"the Dask workers die on one unit ({error}): is there enough memory for it? "
+                "What is finished is kept"
+            ) from None
+        except CancelledError:
+            raise SweepError("the Dask scheduler is gone; what is finished is kept") from None
+
+    def end(self) -> None:
+        """Whatever was not started is not."""
+        self._executor.shutdown(wait=False)
+        if self._is_ours:
+            self._client.close()
+
+
+def _compile(unit: Unit, versions: dict[str, str]) -> None:
+    """In a worker: play a little, so that code is compiled and kept."""
+    _refuse_other(versions)
+    replace(unit, rounds=min(unit.rounds, _ROUNDS_TO_COMPILE), runs=range(1)).play()
+
+
+def _play(unit: Unit, versions: dict[str, str]) -> Trace:
+    """In a worker: its trace."""
+    _refuse_other(versions)
+    return unit.play()
+
+
+def _refuse_other(versions: dict[str, str]) -> None:
+    """A worker with other versions would give other numbers."""
+    for name, version in versions.items():
+        if VERSIONS.get(name) != version:
+            raise InvalidInput(
+                f"the Dask worker on {socket.gethostname()} has {name} {VERSIONS.get(name)}, "
+                f"this machine {version}: numbers would differ"
+            )
