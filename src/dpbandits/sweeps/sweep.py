@@ -37,10 +37,10 @@ def sweep(
 ) -> "pl.DataFrame":
     """Play every policy at every budget it accepts on every world, and return one tidy table.
 
-    Policies are classes (`dpb.NoiseAwareIMED`), names with options as on the command line
-    (`"lazy-ucb:growth=2"`), both played at each budget they accept, or recipes that have their own
-    budget; a dict gives labels, also to `environments`. What is left out is said. Run r of every cell
-    meets the same chances; `rounds` may be several lengths.
+    Policies are classes (`dpb.NoiseAwareIMED`) or names with options as on the command line
+    (`"lazy-thompson:growth=0.5"`), both played at each budget they accept, or recipes, played at the
+    budget they have; a dict gives labels, also to `environments`. What is left out is said. Run r of
+    every cell meets the same chances; `rounds` may be several lengths.
 
     Finished blocks of runs are kept in the folder `results`, named by all that determines them. Stopped
     or killed at any moment, the same call plays only what is missing; several processes or machines

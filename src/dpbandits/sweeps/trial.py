@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.sweeps.unit import Unit
-from dpbandits.wording import counted
+from dpbandits.wording import counted, short_exponent
 
 _SECONDS = 0.05  # of work for each kind: enough to time it
 _FIRST = 1000  # rounds
@@ -32,7 +32,8 @@ class Forecast:
             said += f", of which {self.finished:,} are finished"
         if self.finished == self.units:
             return said
-        return f"{said}; {self.rounds:.2g} rounds to play, about {_time(self.seconds / self.width)}"
+        rounds = short_exponent(f"{self.rounds:.2g}")
+        return f"{said}; {rounds} rounds to play, about {_time(self.seconds / self.width)}"
 
 
 def forecast(
