@@ -19,8 +19,8 @@ pytestmark = [
 PLAN = """
 policies = ["noise-aware-imed", "lazy-ucb", "ucb1"]
 budgets = ["eps=0.5", "eps=2"]
-rounds = 2e5
-runs = 24
+rounds = 1e5
+runs = 16
 points = 5
 block = 2
 
@@ -28,7 +28,7 @@ block = 2
 two = "bernoulli-arms:means=.9 .5"
 five = "bernoulli-arms"
 """
-UNITS = 2 * (2 + 2 + 1) * 12
+UNITS = 2 * (2 + 2 + 1) * 8
 
 
 class Sweeps:
@@ -43,7 +43,7 @@ class Sweeps:
 
     def begin(self, *options: str) -> "subprocess.Popen[bytes]":
         """One that has finished some more units."""
-        enough = self.finished() + 15
+        enough = self.finished() + 10
         command = [sys.executable, "-m", "dpbandits", "sweep", str(self.plan), "--results"]
         quiet = subprocess.DEVNULL
         process = subprocess.Popen([*command, str(self.results), *options], stdout=quiet, stderr=quiet)

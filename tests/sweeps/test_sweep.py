@@ -1,6 +1,7 @@
 """Sweeps: what is played, kept, played again and left out, and the table of it."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +303,27 @@ def test_lengths_and_options_have_columns(tmp_path: Path) -> None:
     assert set(last["rounds"]) == {50, 100} and set(last["world_dim"]) == {2, 3}
     assert set(found["world"]) == {"sphere-contexts:dim=2,actions=5", "sphere-contexts:dim=3,actions=5"}
     assert np.isfinite(found["regret"].to_numpy()).all()
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "sweeps.md"
+
+
+@pytest.mark.slow
+def test_the_page_on_sweeps_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its example runs, and its file asks for the very units that the example has played."""
+    from dpbandits.cli.plans import read_plan
+
+    python, toml = (
+        DOCS.read_text().split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "toml")
+    )
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(python, names)
+    assert (tmp_path / "regret.png").exists()
+    for row in re.findall(r"(?m)^\| (`.*?) \|", DOCS.read_text()):
+        columns = set(re.findall(r"`(\w+)`", row)) - {"policy_growth", "world_dim"}
+        assert columns <= set(names["table"].columns)
+    (tmp_path / "plan.toml").write_text(toml)
+    written = read_plan(tmp_path / "plan.toml", "cpu")
+    assert written.results == tmp_path / "results"
+    assert not sum(row["missing"] for row in status_rows(written.plan, Folder(written.results)))

@@ -13,15 +13,12 @@ from dpbandits.privacy.budgets import Budget
 from dpbandits.simulation.gpu import check_gpu_can
 from dpbandits.simulation.replicate import Device, check_can_play
 from dpbandits.sweeps.choices import Choice, chosen_budgets, chosen_policies, chosen_worlds
-from dpbandits.sweeps.unit import Unit, code_of
+from dpbandits.sweeps.unit import Unit, blocks, code_of
 from dpbandits.worlds import Environment
 
 Policies = Iterable[Policy | type[Policy] | str] | Mapping[str, Policy | type[Policy] | str]
 Environments = Environment | Iterable[Environment] | Mapping[str, Environment]
 _MOST_RUNS = 10**9
-# A unit has about this many rounds (seconds of work), and at most so many rows in its table.
-_ROUNDS_OF_A_UNIT = {"cpu": 50_000_000, "cuda": 20_000_000_000}
-_ROWS_OF_A_UNIT = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,23 +90,15 @@ class Plan:
     def units(self) -> Iterator[tuple[Cell, Unit]]:
         """Blocks of runs of every cell. More runs later begin with the same blocks."""
         for cell in self.cells:
-            size = self.block or max(
-                1,
-                min(
-                    _ROUNDS_OF_A_UNIT[self.device] // cell.rounds,
-                    _ROWS_OF_A_UNIT // self.points,
-                    checks.MOST_ACTIONS,
-                ),
-            )
             code = code_of(cell.policy, cell.environment)
-            for first in range(0, self.runs, size):
+            for runs in blocks(cell.rounds, self.runs, self.points, self.device, self.block):
                 yield (
                     cell,
                     Unit(
                         policy=cell.policy,
                         environment=cell.environment,
                         rounds=cell.rounds,
-                        runs=range(first, min(self.runs, first + size)),
+                        runs=runs,
                         seed=self.seed,
                         points=self.points,
                         device=self.device,

@@ -44,7 +44,7 @@ def sweep(
 
     Finished blocks of runs are kept in the folder `results`, named by all that determines them. Stopped
     or killed at any moment, the same call plays only what is missing; several processes or machines
-    with one folder share the work. A block has about 5·10⁷ rounds unless `block` says how many runs.
+    with one folder share the work. A block has about 2·10⁷ rounds unless `block` says how many runs.
 
     Units are played in `threads`, on a Dask cluster (`on=client` or the address of its scheduler), with
     the same numbers, or with `device="cuda"` on a GPU, with the same law.

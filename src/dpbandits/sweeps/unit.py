@@ -12,6 +12,7 @@ import numba
 import numpy
 import scipy
 
+from dpbandits import checks
 from dpbandits.policies import Policy
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import Trace, simulate
@@ -29,6 +30,11 @@ VERSIONS = {
     "numba": numba.__version__,
     "scipy": scipy.__version__,
 }
+
+
+# A unit has about this many rounds (seconds of work), and at most so many rows in its table.
+_ROUNDS: dict[Device, int] = {"cpu": 20_000_000, "cuda": 20_000_000_000}
+_ROWS = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +91,13 @@ class Unit:
             rounds_per_person=self.rounds_per_person,
             **self.timing.options(),
         )
+
+
+def blocks(rounds: int, runs: int, points: int, device: Device, size: int | None = None) -> list[range]:
+    """Runs cut into pieces of some seconds' work each. More runs begin with the same pieces."""
+    most = min(_ROUNDS[device] // rounds, _ROWS // points, checks.MOST_ACTIONS)
+    step = size or max(1, most)
+    return [range(first, min(runs, first + step)) for first in range(0, runs, step)]
 
 
 @cache
