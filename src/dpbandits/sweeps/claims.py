@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import threading
+from collections.abc import Container
 from pathlib import Path
 from typing import Self
 
@@ -90,6 +91,13 @@ def holder(folder: Path, name: str, now: float) -> str:
     if now - touched > _STALE or (host == socket.gethostname() and gone):
         return ""
     return f"{host} (process {pid})" if host else "somebody"
+
+
+def forget_claims(folder: Path, finished: Container[str]) -> None:
+    """Remove claims on finished units, left by processes that were killed at that moment."""
+    for path in folder.glob("*.json"):
+        if path.stem in finished:
+            path.unlink(missing_ok=True)
 
 
 def claim_file(folder: Path, name: str) -> Path:

@@ -11,7 +11,7 @@ from dpbandits.errors import SweepError
 from dpbandits.simulation import Trace
 from dpbandits.simulation.ending import ended_by_sigterm
 from dpbandits.simulation.progress import RoundsBar
-from dpbandits.sweeps.claims import Claims
+from dpbandits.sweeps.claims import Claims, forget_claims
 from dpbandits.sweeps.engines import Engine
 from dpbandits.sweeps.folder import Folder
 from dpbandits.sweeps.unit import Unit
@@ -32,6 +32,7 @@ def played_units(
         with ended_by_sigterm():
             folder.make()
             found = _read(units, folder, bar)
+            forget_claims(folder.claims, found)
             missing = {name: unit for name, unit in units.items() if name not in found}
             bar.spare(sum(units[name].total_rounds for name in found))
             if missing:

@@ -71,8 +71,8 @@ def play_plan(
     plan: Plan, folder: Folder, *, threads: int | None = None, on: Any = None, progress: bool = True
 ) -> "pl.DataFrame":
     """Play what is missing, then read all of it."""
-    units = {unit.name(): (cell, unit) for cell, unit in plan.units()}
     engine = engine_for(plan.device, threads, on)
+    units = {unit.name(): (cell, unit) for cell, unit in plan.units()}
     total = sum(unit.total_rounds for _, unit in units.values())
     with RoundsBar(total, "sweeping", show=progress) as bar:
         for sentence in plan.left_out:
