@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import dpbandits as dpb
+from dpbandits.errors import InvalidInput, SweepError
+from dpbandits.sweeps.dask import _refuse_other
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,7 +38,7 @@ def cluster() -> Iterator[Any]:
     from distributed import LocalCluster
 
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=None
     ) as found:
         yield found
 
@@ -75,3 +77,31 @@ def test_a_killed_worker_costs_its_unit_only(client: Any, tmp_path: Path) -> Non
     assert 20 <= died_at[0] < 120
     assert set(client.run(os.getpid).values()) != before
     assert found.equals(dpb.sweep(**plan, results=tmp_path / "threads"))
+
+
+def test_a_worker_with_other_versions_is_refused() -> None:
+    from dpbandits.sweeps.unit import VERSIONS
+
+    _refuse_other(VERSIONS)
+    with pytest.raises(InvalidInput, match=r"has numpy .*, this machine 0\.1: numbers would differ"):
+        _refuse_other(VERSIONS | {"numpy": "0.1"})
+
+
+def test_a_unit_that_no_worker_survives_ends_the_sweep_in_a_sentence(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpbandits.sweeps.dask._play", _die)
+    with pytest.raises(SweepError, match="the Dask workers die on one unit"):
+        dpb.sweep(**PLAN | {"runs": 1}, results=tmp_path / "r", on=client)
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_where_no_scheduler_answers_a_sentence_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpbandits.sweeps.dask._PATIENCE", 0.5)
+    with pytest.raises(InvalidInput, match="no Dask scheduler answers at tcp"):
+        dpb.sweep(**PLAN, results=tmp_path / "r", on="tcp://127.0.0.1:9")

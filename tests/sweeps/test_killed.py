@@ -69,7 +69,7 @@ def test_killed_three_times_then_finished(tmp_path: Path) -> None:
     before = sweeps.stamps()
     saved = tmp_path / "table.parquet"
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,  # type: ignore[no-untyped-call]
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,  # type: ignore[no-untyped-call]
         Client(cluster) as client,  # type: ignore[no-untyped-call]
     ):
         worker = min(client.run(os.getpid).values())

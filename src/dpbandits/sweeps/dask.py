@@ -15,6 +15,7 @@ from dpbandits.sweeps.unit import VERSIONS, Unit
 from dpbandits.wording import counted
 
 _ROUNDS_TO_COMPILE = 1000
+_PATIENCE = 10.0  # seconds, for a scheduler to answer
 
 
 class Dask:
@@ -26,7 +27,7 @@ class Dask:
 
         self._is_ours = isinstance(on, str)
         try:
-            client = Client(on, timeout=10) if self._is_ours else on  # type: ignore[no-untyped-call]
+            client = Client(on, timeout=_PATIENCE) if self._is_ours else on  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise InvalidInput(f"no Dask scheduler answers at {on}: {error}") from None
         if not isinstance(client, Client):
