@@ -15,6 +15,7 @@ from dpbandits.sweeps.unit import VERSIONS, Unit
 from dpbandits.wording import counted
 
 _ROUNDS_TO_COMPILE = 1000
+_LOST = "the connection to the Dask scheduler is lost; what is finished is kept"
 _PATIENCE = 10.0  # seconds, for a scheduler to answer
 
 
@@ -35,7 +36,7 @@ class Dask:
                 f"expected a Dask client or the address of a scheduler, got {checks.shown(on)}"
             )
         self._client: Any = client
-        self._executor: Any = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        self._under_way: set[Any] = set()  # futures of Dask's own, which forgets what nobody holds
         self._bar = RoundsBar(0, show=False)
 
     @property
@@ -50,7 +51,9 @@ class Dask:
         return self.slots
 
     def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        if self._client.status in ("closing", "closed"):
+            raise SweepError(_LOST)
+        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1).get("workers", {})
         return found
 
     def begin(self, units: list[Unit], bar: RoundsBar) -> None:
@@ -77,9 +80,21 @@ class Dask:
 
     def submit(self, unit: Unit) -> "Future[Trace]":
         """On the next free worker; if that dies, on another."""
-        found: Future[Trace] = self._executor.submit(_play, unit, VERSIONS)
-        found.add_done_callback(lambda _: self._bar.advance(unit.total_rounds))
-        return found
+        # Not by Dask's executor: its futures wait for ever when a connection breaks while they are read.
+        answer: Future[Trace] = Future()
+
+        def hand_on(done: Any) -> None:
+            try:
+                answer.set_result(done.result())
+            except BaseException as error:
+                answer.set_exception(error)
+            self._under_way.discard(done)
+            self._bar.advance(unit.total_rounds)
+
+        played = self._client.submit(_play, unit, VERSIONS, pure=False)
+        self._under_way.add(played)
+        played.add_done_callback(hand_on)
+        return answer
 
     def result(self, future: "Future[Trace]") -> Trace:
         """Dask plays a unit again when its worker died; where it gives up, a sentence says so."""
@@ -92,12 +107,14 @@ class Dask:
                 f"the Dask workers die on one unit ({error}): is there enough memory for it? "
                 "What is finished is kept"
             ) from None
-        except CancelledError:
-            raise SweepError("the Dask scheduler is gone; what is finished is kept") from None
+        except (CancelledError, OSError):
+            raise SweepError(_LOST) from None
 
     def end(self) -> None:
-        """Whatever was not started is not."""
-        self._executor.shutdown(wait=False)
+        """Whatever is not finished is given up."""
+        given_up, self._under_way = list(self._under_way), set()
+        if given_up and self._client.status == "running":
+            self._client.cancel(given_up)
         if self._is_ours:
             self._client.close()
 

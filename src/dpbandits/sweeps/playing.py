@@ -86,7 +86,7 @@ class _Work:
 
     def _hand_out(self) -> None:
         most = self._engine.slots + self._engine.ahead
-        while self._waiting and len(self._played) < most:
+        while self._waiting and len(self._played) < most and len(self._written) < most:
             name = self._waiting.popleft()
             if not self._claims.take(name):
                 self._elsewhere.append(name)
