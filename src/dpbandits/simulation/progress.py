@@ -24,11 +24,13 @@ class RoundsBar:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._shown: Progress | None = None
-        self._says = show
+        self._says, self._stopped = show, False
         self._wanted = show and sys.stderr.isatty() and find_spec("rich") is not None
 
     def advance(self, rounds: int) -> None:
         """Count rounds that were played."""
+        if self._stopped:
+            raise KeyboardInterrupt
         with self._lock:
             self.done += rounds
             if not self._wanted:
@@ -41,6 +43,10 @@ class RoundsBar:
                 rate = f"{self.done / passed / 1e6:.2f} M rounds/s"
                 bar = self._shown.task_ids[0]
                 self._shown.update(bar, completed=self.done, description=self.label, rate=rate)
+
+    def stop(self) -> None:
+        """Whoever plays on in another thread is interrupted, which Ctrl-C alone does not do."""
+        self._stopped = True
 
     def say(self, text: str) -> None:
         """One line above the bar; also where there is no terminal and so no bar."""

@@ -110,11 +110,13 @@ class Dask:
         except (CancelledError, OSError):
             raise SweepError(_LOST) from None
 
+    def stop(self) -> None:
+        """Workers are told to forget what is not finished."""
+        if self._under_way and self._client.status == "running":
+            self._client.cancel(list(self._under_way))
+
     def end(self) -> None:
-        """Whatever is not finished is given up."""
-        given_up, self._under_way = list(self._under_way), set()
-        if given_up and self._client.status == "running":
-            self._client.cancel(given_up)
+        """A connection of our own is closed."""
         if self._is_ours:
             self._client.close()
 

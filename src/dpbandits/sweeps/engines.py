@@ -1,7 +1,6 @@
 """Where units are played: in threads of this process, on a Dask cluster, or on a GPU."""
 
 import os
-import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
@@ -33,8 +32,11 @@ class Engine(Protocol):
     def result(self, future: "Future[Trace]") -> Trace:
         """What was played, or a sentence about why it could not be."""
 
+    def stop(self) -> None:
+        """The sweep is interrupted: whatever is being played is given up."""
+
     def end(self) -> None:
-        """After the last, or when the sweep is stopped: whatever is being played is given up."""
+        """After the last."""
 
 
 class Threads:
@@ -47,11 +49,11 @@ class Threads:
             checks.integer(least=1, limit=1024, threads=threads)
         self.slots = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self.slots)
-        self._stop, self._each = threading.Event(), 1
+        self._each = 1
 
     def begin(self, units: list[Unit], bar: RoundsBar) -> None:
         """Share the threads out."""
-        self._bar = _UntilStopped(bar, self._stop)
+        self._bar = bar
         self._each = max(1, self.slots // max(1, len(units)))
 
     def submit(self, unit: Unit) -> "Future[Trace]":
@@ -62,10 +64,14 @@ class Threads:
         """As it is."""
         return future.result()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Chunks of rounds end soon, and units with them."""
-        self._stop.set()
+        self._bar.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def end(self) -> None:
+        """No thread stays."""
+        self._pool.shutdown(wait=False)
 
 
 class Gpu(Threads):
@@ -73,32 +79,6 @@ class Gpu(Threads):
 
     def __init__(self) -> None:
         super().__init__(1)
-
-
-class Stopped(Exception):
-    """The sweep is over before this unit was."""
-
-
-class _UntilStopped(RoundsBar):
-    """Counts for the bar of the sweep, and ends a simulation between two chunks of rounds."""
-
-    def __init__(self, bar: RoundsBar, stop: threading.Event) -> None:
-        super().__init__(bar.total, show=False)
-        self._bar, self._stop = bar, stop
-
-    def advance(self, rounds: int) -> None:
-        """Count, or stop."""
-        if self._stop.is_set():
-            raise Stopped
-        self._bar.advance(rounds)
-
-    def say(self, text: str) -> None:
-        """Above the bar of the sweep."""
-        self._bar.say(text)
-
-    def spare(self, rounds: int) -> None:
-        """Of the sweep."""
-        self._bar.spare(rounds)
 
 
 def engine_for(device: str, threads: int | None, on: Any) -> Engine:

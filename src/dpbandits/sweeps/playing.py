@@ -78,7 +78,7 @@ class _Work:
                 self._hand_out()
                 self._keep(_LOOK)
         except BaseException:
-            self._engine.end()
+            self._engine.stop()
             self._keep_last()
             raise
         finally:
@@ -121,5 +121,5 @@ class _Work:
         ends = time.monotonic() + _LAST_CHUNKS
         for future, name in self._played.items():
             # Stopped, cancelled, failed or too late: another time.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception, KeyboardInterrupt):
                 self._folder.write(name, future.result(max(0.0, ends - time.monotonic())))
