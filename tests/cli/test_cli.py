@@ -265,6 +265,7 @@ def test_every_command_has_help_and_json() -> None:
         "list",
         "show",
         "compare",
+        "sweep",
         "figures",
         "reproduce",
         "privacy",

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from dpbandits.errors import InvalidInput, SaveFileError
-from dpbandits.extras import check_installed
+from dpbandits.extras import extra
 from dpbandits.simulation import Trace
 from dpbandits.simulation.whole_file import forget_drafts
 from dpbandits.version import __version__
@@ -16,7 +16,8 @@ class Folder:
     """A folder of results. Units of any number of sweeps may share it: each is named by its content."""
 
     def __init__(self, path: str | Path) -> None:
-        check_installed("tables")
+        with extra("tables"):  # before any work
+            import polars  # noqa: F401
         self.path = Path(path)
         self.claims = self.path / "claims"
         self._units = self.path / "units"
