@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import dpbandits as dpb
 from dpbandits.errors import InvalidInput, SweepError
-from dpbandits.sweeps.dask import _refuse_other
+from dpbandits.sweeps.dask import Dask, _refuse_other
 
 pytestmark = [
     pytest.mark.slow,
@@ -87,16 +88,13 @@ def test_a_worker_with_other_versions_is_refused() -> None:
         _refuse_other(VERSIONS | {"numpy": "0.1"})
 
 
-def test_a_unit_that_no_worker_survives_ends_the_sweep_in_a_sentence(
-    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpbandits.sweeps.dask._play", _die)
+def test_a_unit_that_no_worker_survives_is_a_sentence(client: Any) -> None:
+    from distributed import KilledWorker
+
+    died: Future[dpb.Trace] = Future()
+    died.set_exception(KilledWorker("unit", None, 3))  # type: ignore[arg-type]
     with pytest.raises(SweepError, match="the Dask workers die on one unit"):
-        dpb.sweep(**PLAN | {"runs": 1}, results=tmp_path / "r", on=client)
-
-
-def _die(*_: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+        Dask(client).result(died)
 
 
 def test_where_no_scheduler_answers_a_sentence_says_so(

@@ -37,12 +37,15 @@ class Dask:
             )
         self._client: Any = client
         self._under_way: set[Any] = set()  # futures of Dask's own, which forgets what nobody holds
-        self._bar = RoundsBar(0, show=False)
+        self._bar, self._waits = RoundsBar(0, show=False), False
 
     @property
     def slots(self) -> int:
         """The threads of the workers there are now: some may come and go."""
         threads: list[int] = [worker["nthreads"] for worker in self._workers().values()]
+        if not threads and not self._waits:
+            self._bar.say("waiting for a Dask worker …")
+        self._waits = not threads
         return max(1, sum(threads))
 
     @property
