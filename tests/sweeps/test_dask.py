@@ -93,7 +93,7 @@ def test_a_unit_that_no_worker_survives_is_a_sentence(client: Any) -> None:
 
     died: Future[dpb.Trace] = Future()
     died.set_exception(KilledWorker("unit", None, 3))  # type: ignore[arg-type]
-    with pytest.raises(SweepError, match="the Dask workers die on one unit"):
+    with pytest.raises(SweepError, match="4 Dask workers died on one unit"):
         Dask(client).result(died)
 
 

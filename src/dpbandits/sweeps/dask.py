@@ -107,8 +107,8 @@ class Dask:
             return future.result()
         except KilledWorker as error:
             raise SweepError(
-                f"the Dask workers die on one unit ({error}): is there enough memory for it? "
-                "What is finished is kept"
+                f"{error.allowed_failures + 1} Dask workers died on one unit, the logs of Dask may say why; "
+                "what is finished is kept"
             ) from None
         except (CancelledError, OSError):
             raise SweepError(_LOST) from None
