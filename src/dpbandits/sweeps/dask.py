@@ -107,7 +107,7 @@ class Dask:
             return future.result()
         except KilledWorker as error:
             raise SweepError(
-                f"{error.allowed_failures + 1} Dask workers died on one unit, the logs of Dask may say why; "
+                f"{error.allowed_failures + 1} Dask workers died on one unit: see their logs; "
                 "what is finished is kept"
             ) from None
         except (CancelledError, OSError):
