@@ -14,8 +14,8 @@ from dpbandits import errors
 from dpbandits.audit.broken import BROKEN
 from dpbandits.cli.main import app
 from dpbandits.engine.verbs import _SIGNATURES
-from dpbandits.experiments import FIGURES
-from dpbandits.experiments.documentation import sections, write_reproduction
+from dpbandits.experiments import FIGURES, figure_named
+from dpbandits.experiments.documentation import sections, would_lower, write_reproduction
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
 from dpbandits.policies import policy_kinds
@@ -89,6 +89,16 @@ def test_reproduction_is_what_a_new_run_at_paper_scale_finds(tmp_path: Path) -> 
         # Last digits may differ between processors; claims, verdicts and scales may not.
         assert _rows(text) == _rows(kept[name])
     assert sum(len(_rows(text)) for text in fresh.values()) > 15
+
+
+def test_a_section_at_paper_scale_is_never_lowered(tmp_path: Path) -> None:
+    figure = figure_named("ou-fig1")
+    result = reproduce(figure, Scale.paper, tmp_path / "x", progress=False)
+    page = tmp_path / "reproduction.md"
+    for scale, shown in ((Scale.quick, "quick"), (Scale.paper, "paper"), (Scale.quick, "paper")):
+        write_reproduction(tmp_path, {figure.name: (figure, result, scale)})
+        assert f"--scale {shown}`" in page.read_text()
+    assert would_lower(ROOT / "docs", "shariff-fig2", Scale.quick)
 
 
 def test_every_policy_command_verb_and_error_is_documented() -> None:

@@ -50,6 +50,7 @@ def test_a_bare_installation_simulates_and_prints() -> None:
         ("trace.summary().frame()", "tables"),
         ("trace.save('trace.parquet')", "tables"),
         ("dpb.Trace.load('trace.parquet')", "tables"),
+        ("dpb.sweep(policies=dpb.arms.UCB1, environments=world, rounds=5, results='r')", "tables"),
     ],
 )
 def test_what_needs_an_extra_says_so(call: str, extra: str) -> None:

@@ -2,14 +2,14 @@
 
 What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, `dpb.matroids` and
 `dpb.kernels` hold all policies for one kind of problem, `dpb.local` those of the local model,
-`dpb.worlds` what `simulate` plays on, `dpb.privacy` accounting, `dpb.audit` and `dpb.testing` the tests
-of a policy.
+`dpb.worlds` what `simulate` and `sweep` play on, `dpb.privacy` accounting, `dpb.audit` and `dpb.testing`
+the tests of a policy.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
-from dpbandits import arms, errors, kernels, linear, local, matroids, privacy, worlds
+from dpbandits import arms, errors, kernels, linear, local, matroids, privacy, sweeps, worlds
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
 from dpbandits.policies.kernel import KernelThompson, KernelUCB
@@ -30,6 +30,7 @@ from dpbandits.privacy import (
 from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContexts, MatroidBases, Problem
 from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
+from dpbandits.sweeps import plot_sweep, sweep
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
@@ -89,9 +90,12 @@ __all__ = [
     "load",
     "local",
     "matroids",
+    "plot_sweep",
     "privacy",
     "recommend",
     "simulate",
+    "sweep",
+    "sweeps",
     "testing",
     "worlds",
 ]

@@ -13,6 +13,7 @@ PACKAGES = {
     "serve": "fastapi",
     "postgres": "psycopg",
     "client": "httpx",
+    "dask": "distributed",
     "cuda": "numba_cuda",
 }
 

@@ -49,9 +49,9 @@ from dpbandits.reports.html import Page
 from dpbandits.reports.tables import Ratio
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.gpu import about_gpu
+from dpbandits.simulation.header import describe
 from dpbandits.simulation.run import problem_of
 from dpbandits.simulation.timing import Timing
-from dpbandits.simulation.trace import describe
 from dpbandits.wording import ROUNDING, counted, number
 from dpbandits.worlds import Environment, LogNormal, MovieRatings
 from dpbandits.worlds.movielens import LICENCE
