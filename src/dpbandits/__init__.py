@@ -27,7 +27,15 @@ from dpbandits.privacy import (
     Unit,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContexts, MatroidBases, Problem
+from dpbandits.problems import (
+    Arms,
+    History,
+    KernelContexts,
+    LinearActions,
+    LinearContexts,
+    MatroidBases,
+    Problem,
+)
 from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
 from dpbandits.version import __version__
@@ -55,6 +63,7 @@ __all__ = [
     "FocusedMatroidUCB",
     "GaussianDP",
     "Guarantee",
+    "History",
     "KernelContexts",
     "KernelThompson",
     "KernelUCB",
