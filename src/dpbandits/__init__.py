@@ -41,12 +41,12 @@ from dpbandits.simulation import Trace, simulate
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
-    from dpbandits import audit, testing
+    from dpbandits import adapters, audit, testing
 else:
 
     def __getattr__(name: str) -> object:
         """What is slow to import and seldom used; and where a name is that is not here."""
-        if name in ("audit", "testing"):
+        if name in ("adapters", "audit", "testing"):
             return importlib.import_module(f"dpbandits.{name}")
         for place in (arms, linear, matroids, kernels, local, worlds, privacy, errors):
             if name in getattr(place, "__all__", vars(place)):
@@ -90,6 +90,7 @@ __all__ = [
     "Unit",
     "ZeroConcentratedDP",
     "__version__",
+    "adapters",
     "arms",
     "audit",
     "errors",

@@ -13,6 +13,9 @@ PACKAGES = {
     "serve": "fastapi",
     "postgres": "psycopg",
     "client": "httpx",
+    "river": "river",
+    "gymnasium": "gymnasium",
+    "mabwiser": "mabwiser",
     "cuda": "numba_cuda",
 }
 

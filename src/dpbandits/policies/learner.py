@@ -221,6 +221,7 @@ class Learner:
         least = self.policy.spent_by_person(self.problem, self._public)
         unknown = least is None and not self.policy.says_what_is_spent() and self._guarantee.is_private
         anything = self.decided > 0 if reading is None else bool(np.isfinite(reading.mean).any())
+        anything = anything and self._rounds.closed_then > 0  # or it was public
         return self._guarantee.budget if unknown and anything else least
 
     def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:
@@ -488,6 +489,10 @@ class Learner:
                 raise InvalidInput(
                     f"expected {name} as History(action=…, reward=…), got {checks.kind_of(given)}"
                 )
+        if history is None and public_history is None:
+            return
+        if self._rounds.is_local:
+            raise InvalidInput("in the local model nobody holds raw rows to start from")
         with self._lock, self._call("start"):
             if self.decided > 0 or sum(self.past) > 0:
                 raise RoundError("a learner starts from earlier logs before its first round, and once")

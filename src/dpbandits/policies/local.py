@@ -349,9 +349,7 @@ class LocalPolicy(Policy):
         """
         self.check(problem)
         if history is not None or public_history is not None:
-            raise InvalidInput(
-                "in the local model no server holds raw rows, so it cannot start from a history of them"
-            )
+            raise InvalidInput("in the local model nobody holds raw rows to start from")
         server = Server(self, problem, Streams.of(learner_seed(seed)))
         if broadcast is not None:
             server._resume(broadcast)

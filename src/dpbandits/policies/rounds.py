@@ -121,7 +121,7 @@ class Rounds:
             code = compiled_for(public)
             steps = Steps(code.decide, code.learn)
         self._decide, self._learn = steps
-        self._is_local = is_local(type(public))
+        self.is_local = is_local(type(public))
         self.leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
         self._pauses = has_pauses(public)
 
@@ -163,7 +163,7 @@ class Rounds:
             self.open.clear()
             self.observed += 1
             context, action = opened.kept
-            drawn = noise if self._is_local else None
+            drawn = noise if self.is_local else None
             return self._learn(self.public, self.secret, context, action, reward, drawn)
         opened.answered, opened.reward = True, reward
         return self._close(noise) if self.closes_at_once else None
@@ -200,7 +200,7 @@ class Rounds:
             self._close(noise)
         self.closed_then = self.closed
         self._pause(noise)
-        if not self._is_local:
+        if not self.is_local:
             self.public.release(self.secret, noise)
 
     def _pause(self, noise: Any) -> None:
@@ -226,7 +226,7 @@ class Rounds:
         Exploring with her would be in vain, and nothing it asks for would ever come back.
         """
         assert self.people is not None
-        if self._is_local or self.people.counts(person):
+        if self.is_local or self.people.counts(person):
             return None
         away = getattr(self.public, "away", None)
         key = self.observed, None if away is None else away.tobytes()
@@ -262,7 +262,7 @@ class Rounds:
         self.observed += 1
         # Only the local model draws when it learns. Handing a generator to compiled code takes as long
         # as all the rest.
-        drawn = noise if self._is_local else None
+        drawn = noise if self.is_local else None
         return self._learn(self.public, self.secret, context, action, reward, drawn)
 
 
