@@ -121,6 +121,8 @@ def test_mabwisers_simulator_runs_it() -> None:
         (lambda: contextual().predict_expectations([[1.0]]), InvalidInput, "contexts of 2 numbers"),
         (lambda: MAB(["a", "a"], mab().policy), InvalidInput, "different names"),
         (lambda: MAB(["a"], mab().policy), InvalidInput, "arms"),
+        (lambda: mab(in_flight="many"), InvalidInput, "in_flight"),
+        (lambda: MAB("red", mab().policy), InvalidInput, "arms as a sequence"),
         (lambda: MAB(ARMS, dpb.Arms(3)), InvalidInput, "a policy such as"),  # type: ignore[arg-type]
         (lambda: MAB(ARMS, mab().policy, problem=dpb.Arms(2)), InvalidInput, "of 3 arms"),
     ],

@@ -57,7 +57,8 @@ class MAB:
             raise InvalidInput(
                 f"expected a policy such as NoiseAwareIMED(privacy=…), got {checks.shown(policy)}"
             )
-        self.policy, self.seed, self.in_flight = policy, seed, in_flight
+        checks.integer(least=1, limit=checks.MOST_IN_FLIGHT - 1, in_flight=in_flight)
+        self.policy, self.seed, self.in_flight = policy, seed, int(in_flight)
         self.problem = problem or _usual_problem(len(self.arms), features)
         if getattr(self.problem, "arms", None) != len(self.arms):
             raise InvalidInput(f"expected a problem of {len(self.arms)} arms, got {self.problem!r}")
@@ -161,7 +162,7 @@ class MAB:
 
     def _start(self, history: History | None) -> None:
         # One more than may wait: then none is closed before `partial_fit` closes them all.
-        places = int(self.in_flight) + 1
+        places = self.in_flight + 1
         self._learner = self.policy.start(
             self.problem, in_flight=places, seed=self.seed, history=history
         )
