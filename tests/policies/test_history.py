@@ -138,6 +138,17 @@ def test_public_rows_change_neither_noise_nor_sensitivity(policy: dpb.TrustedPol
         assert np.array_equal(ours[name], theirs[name]), name
 
 
+def test_columns_of_tables_will_do() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    columns = {"arm": [0, 1, 3], "click": [True, False, True], "who": ["a", "b", "c"]}
+    for frame in (pandas.DataFrame(columns), polars.DataFrame(columns)):
+        log = History(action=frame["arm"], reward=frame["click"], person=frame["who"])
+        assert log.action.tolist() == [0, 1, 3] and log.reward.tolist() == [1.0, 0.0, 1.0]
+        assert IMED.start(dpb.Arms(4), history=log).rounds == 3
+    with pytest.raises(InvalidInput, match="row 1 is not"):
+        History(action=[0, 1], reward=polars.Series([1.0, None]))
+
+
 # ---- privacy
 
 
