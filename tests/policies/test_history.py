@@ -149,6 +149,22 @@ def test_columns_of_tables_will_do() -> None:
         History(action=[0, 1], reward=polars.Series([1.0, None]))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [IMED, LINEAR, WARM[7]])
+def test_compiled_learners_start_alike(policy: dpb.TrustedPolicy) -> None:
+    problem = policy.problem_kind.testing.example(None)
+    people = problem.testing.extreme_people(problem)[:4]
+    past = problem.testing.past(problem, people * 9)
+
+    def state(compiled: bool) -> bytes:
+        options: dict[str, Any] = {"history": past, "public_history": past}
+        learner = policy.start(problem, seed=1, compiled=compiled, **options)
+        learner.close()
+        return state_bytes(learner)
+
+    assert state(True) == state(False)
+
+
 # ---- privacy
 
 
@@ -230,7 +246,10 @@ def test_the_guarantee_names_what_is_taken_as_given(tmp_path: Path) -> None:
     assert state_bytes(loaded) == before and (loaded.rounds, loaded.decided) == (400, 400)
     loaded.select()
     record = loaded.released()
-    assert record is not None and "400 rows" in str(record) and "history" in str(record.to_dict())
+    assert record is not None and "407 are behind these numbers, with those that are public" in str(
+        record
+    )
+    assert "400 rows" in str(record) and "history" in str(record.to_dict())
     joint = LINEAR.start(dpb.LinearContexts(2), history=History(features=[[0, 1]], reward=[1]))
     assert "how another system chose the actions in a history of 1 rows" in str(joint.guarantee)
 
@@ -325,6 +344,13 @@ WRONG: list[tuple[Any, str]] = [
     (
         lambda: start(dpb.arms.LazyUCB(privacy=dpb.PureDP(1.0)), public_history=arms_log()),
         "LazyUCB cannot start from public rows",
+    ),
+    (
+        lambda: LINEAR.start(
+            dpb.LinearContexts(2, rounds_per_person=4),
+            public_history=History(features=[[1, 0]], reward=[1]),
+        ),
+        "cannot follow public rows",
     ),
     (
         lambda: start(dpb.local.LocalUCB(privacy=dpb.PureDP(1.0)), history=arms_log()),

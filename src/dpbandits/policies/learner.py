@@ -215,7 +215,8 @@ class Learner:
                 reading = reading.first(arms_known(self))
             # Not `self.rounds`: one at a time, that tells whether the last person has answered.
             closed = self._rounds.closed_then
-            return Released.of(reading, self.guarantee, closed, self.decided, self._spent(reading))
+            spent, rows = self._spent(reading), self.past.public_history
+            return Released.of(reading, self.guarantee, closed, self.decided, spent, rows)
 
     def _spent(self, reading: Reading | None) -> Budget | None:
         least = self.policy.spent_by_person(self.problem, self._public)
