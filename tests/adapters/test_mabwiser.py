@@ -9,7 +9,7 @@ import pytest
 
 import dpbandits as dpb
 from dpbandits.adapters import MAB, for_simulator
-from dpbandits.errors import DPBanditsError, InvalidInput, RoundError
+from dpbandits.errors import DPBanditsError, HorizonReached, InvalidInput, RoundError
 
 ARMS = ["red", "green", "blue"]
 MEANS = np.array([0.9, 0.5, 0.1])
@@ -117,6 +117,7 @@ def test_mabwisers_simulator_runs_it() -> None:
         (lambda: mab().fit(["red"], [1.0, 1.0]), InvalidInput, "as many rows"),
         (lambda: mab().fit([], []), InvalidInput, "at least one"),
         (lambda: contextual().predict(), InvalidInput, "a context for each person"),
+        (lambda: contextual().predict([]), InvalidInput, "at least one context"),
         (lambda: contextual().fit(["x"], [1.0]), InvalidInput, "a context for each row"),
         (lambda: contextual().predict_expectations([[1.0]]), InvalidInput, "contexts of 2 numbers"),
         (lambda: MAB(["a", "a"], mab().policy), InvalidInput, "different names"),
@@ -141,6 +142,18 @@ def test_a_refused_batch_changes_nothing() -> None:
             one.partial_fit(arms, rewards)
     one.partial_fit(arms, [1.0, 1.0])
     assert one.learner.rounds == 302
+
+
+def test_a_refused_prediction_opens_nothing() -> None:
+    policy = dpb.arms.ModifiedThompson(privacy=dpb.GaussianDP(1.0), prepulls=2)
+    one = MAB(ARMS, policy, problem=dpb.Arms(3, horizon=20), seed=1)
+    with pytest.raises(HorizonReached):
+        one.predict([None] * 21)
+    assert one.learner.decided == 0 and not one._open
+    other = contextual()
+    with pytest.raises(InvalidInput):
+        other.predict([[1.0, 0.0], [1.0]])
+    assert other.learner.decided == 0 and not other._open
 
 
 def predicted() -> MAB:

@@ -10,7 +10,7 @@ import numpy as np
 from dpbandits import checks
 from dpbandits.errors import InvalidInput, RoundError
 from dpbandits.extras import extra
-from dpbandits.policies import Learner, Released, Ticket, TrustedPolicy
+from dpbandits.policies import Learner, Released, TrustedPolicy
 from dpbandits.privacy import Guarantee
 from dpbandits.problems import Arms, History, LinearContexts, Problem
 
@@ -64,7 +64,7 @@ class MAB:
             raise InvalidInput(f"expected a problem of {len(self.arms)} arms, got {self.problem!r}")
         self.is_contextual = isinstance(self.problem, LinearContexts)
         self._learner: Learner | None = None
-        self._open: deque[tuple[Any, Ticket]] = deque()
+        self._open: deque[tuple[Any, str]] = deque()  # the arm, and the name of its round
 
     @property
     def learner(self) -> Learner:
@@ -106,11 +106,11 @@ class MAB:
                 f"{len(self._open):,} predictions wait for their rewards, and {self.in_flight:,} may: "
                 "call partial_fit() first, or give a larger in_flight"
             )
-        learner = self.learner
-        for row in rows:
-            ticket = learner.decide(row) if self.is_contextual else learner.decide()
-            self._open.append((self.arms[int(ticket.action)], ticket))
-        chosen = [arm for arm, _ in list(self._open)[len(self._open) - len(rows) :]]
+        if not rows:
+            raise InvalidInput("expected at least one context to decide for, got none")
+        tickets = self.learner.decide_many(rows if self.is_contextual else len(rows))
+        chosen = [self.arms[int(action)] for action in tickets.actions]
+        self._open.extend(zip(chosen, tickets.rounds, strict=True))
         return chosen[0] if len(chosen) == 1 else chosen
 
     def partial_fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
