@@ -49,6 +49,13 @@ def test_the_readmes_example_runs_and_prints_what_the_readme_says(
     assert len(lines) <= 15
 
 
+def test_the_page_of_adapters_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/adapters.md").read_text(), re.DOTALL)
+    assert len(blocks) == 5
+    for block in blocks:
+        exec(block, {})
+
+
 def test_the_readme_names_exactly_the_two_commands() -> None:
     commands = re.findall(r"^make (\w+)", README, re.MULTILINE)
     assert commands == ["demo", "test"]
@@ -130,7 +137,16 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
 
 def test_public_names_are_listed_for_type_checkers_and_real() -> None:
     families = (dpb.arms, dpb.linear, dpb.matroids, dpb.kernels)
-    for module in (dpb, *families, dpb.local, dpb.worlds, dpb.privacy, dpb.audit, dpb.testing):
+    for module in (
+        dpb,
+        *families,
+        dpb.local,
+        dpb.worlds,
+        dpb.privacy,
+        dpb.audit,
+        dpb.testing,
+        dpb.adapters,
+    ):
         assert len(module.__all__) == len(set(module.__all__)), module.__name__
         source = Path(str(module.__file__)).read_text()
         # Type checkers read the list: written out, and what is added is a module's own list.

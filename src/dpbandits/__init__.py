@@ -27,19 +27,27 @@ from dpbandits.privacy import (
     Unit,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContexts, MatroidBases, Problem
+from dpbandits.problems import (
+    Arms,
+    History,
+    KernelContexts,
+    LinearActions,
+    LinearContexts,
+    MatroidBases,
+    Problem,
+)
 from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
 from dpbandits.sweeps import plot_sweep, sweep
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
-    from dpbandits import audit, testing
+    from dpbandits import adapters, audit, testing
 else:
 
     def __getattr__(name: str) -> object:
         """What is slow to import and seldom used; and where a name is that is not here."""
-        if name in ("audit", "testing"):
+        if name in ("adapters", "audit", "testing"):
             return importlib.import_module(f"dpbandits.{name}")
         for place in (arms, linear, matroids, kernels, local, worlds, privacy, errors):
             if name in getattr(place, "__all__", vars(place)):
@@ -56,6 +64,7 @@ __all__ = [
     "FocusedMatroidUCB",
     "GaussianDP",
     "Guarantee",
+    "History",
     "KernelContexts",
     "KernelThompson",
     "KernelUCB",
@@ -82,6 +91,7 @@ __all__ = [
     "Unit",
     "ZeroConcentratedDP",
     "__version__",
+    "adapters",
     "arms",
     "audit",
     "errors",

@@ -14,6 +14,9 @@ PACKAGES = {
     "postgres": "psycopg",
     "client": "httpx",
     "dask": "distributed",
+    "river": "river",
+    "gymnasium": "gymnasium",
+    "mabwiser": "mabwiser",
     "cuda": "numba_cuda",
 }
 
