@@ -14,7 +14,7 @@ from dpbandits.audit.filing import page
 from dpbandits.cli.list import row
 from dpbandits.cli.main import app
 from dpbandits.experiments import FIGURES, figure_named
-from dpbandits.experiments.documentation import write_reproduction
+from dpbandits.experiments.documentation import would_lower, write_reproduction
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
 from dpbandits.policies import policy_kinds
@@ -99,6 +99,10 @@ def main() -> None:
             print(f"{figure.name} is left as it is: {needed}", file=sys.stderr)
             continue
         scale = figure.shown or (Scale.quick if figure.minutes else Scale.paper)
+        if would_lower(DOCS, figure.name, scale):
+            again = f"dpbandits reproduce {figure.name} --scale paper --docs docs"
+            print(f"{figure.name} is left as it is, at paper scale: `{again}`", file=sys.stderr)
+            continue
         with tempfile.TemporaryDirectory() as folder:
             result = reproduce(figure, scale, Path(folder) / figure.name)
         write_reproduction(DOCS, {figure.name: (figure, result, scale)})

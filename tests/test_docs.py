@@ -14,8 +14,8 @@ from dpbandits import errors
 from dpbandits.audit.broken import BROKEN
 from dpbandits.cli.main import app
 from dpbandits.engine.verbs import _SIGNATURES
-from dpbandits.experiments import FIGURES
-from dpbandits.experiments.documentation import sections, write_reproduction
+from dpbandits.experiments import FIGURES, figure_named
+from dpbandits.experiments.documentation import sections, would_lower, write_reproduction
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
 from dpbandits.policies import policy_kinds
@@ -64,6 +64,13 @@ def test_the_page_about_logs_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "NoiseAwareIMED: 0." in printed and "SNIPS 0.1" in printed
 
 
+def test_the_page_of_adapters_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/adapters.md").read_text(), re.DOTALL)
+    assert len(blocks) == 5
+    for block in blocks:
+        exec(block, {})
+
+
 def test_the_readme_names_exactly_the_two_commands() -> None:
     commands = re.findall(r"^make (\w+)", README, re.MULTILINE)
     assert commands == ["demo", "test"]
@@ -106,6 +113,16 @@ def test_reproduction_is_what_a_new_run_at_paper_scale_finds(tmp_path: Path) -> 
     assert sum(len(_rows(text)) for text in fresh.values()) > 15
 
 
+def test_a_section_at_paper_scale_is_never_lowered(tmp_path: Path) -> None:
+    figure = figure_named("ou-fig1")
+    result = reproduce(figure, Scale.paper, tmp_path / "x", progress=False)
+    page = tmp_path / "reproduction.md"
+    for scale, shown in ((Scale.quick, "quick"), (Scale.paper, "paper"), (Scale.quick, "paper")):
+        write_reproduction(tmp_path, {figure.name: (figure, result, scale)})
+        assert f"--scale {shown}`" in page.read_text()
+    assert would_lower(ROOT / "docs", "shariff-fig2", Scale.quick)
+
+
 def test_every_policy_command_verb_and_error_is_documented() -> None:
     pages = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
     for kind in policy_kinds().values():
@@ -135,7 +152,16 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
 
 def test_public_names_are_listed_for_type_checkers_and_real() -> None:
     families = (dpb.arms, dpb.linear, dpb.matroids, dpb.kernels)
-    for module in (dpb, *families, dpb.local, dpb.worlds, dpb.privacy, dpb.audit, dpb.testing):
+    for module in (
+        dpb,
+        *families,
+        dpb.local,
+        dpb.worlds,
+        dpb.privacy,
+        dpb.audit,
+        dpb.testing,
+        dpb.adapters,
+    ):
         assert len(module.__all__) == len(set(module.__all__)), module.__name__
         source = Path(str(module.__file__)).read_text()
         # Type checkers read the list: written out, and what is added is a module's own list.

@@ -17,9 +17,11 @@ BARE = """
 import sys
 from importlib.abc import MetaPathFinder
 
+EXTRAS = {"typer", "rich", "matplotlib", "polars", "river", "gymnasium", "mabwiser"}
+
 class Nothing(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"typer", "rich", "matplotlib", "polars"}:
+        if name.split(".")[0] in EXTRAS:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Nothing())
@@ -50,6 +52,11 @@ def test_a_bare_installation_simulates_and_prints() -> None:
         ("trace.summary().frame()", "tables"),
         ("trace.save('trace.parquet')", "tables"),
         ("dpb.Trace.load('trace.parquet')", "tables"),
+        ("dpb.sweep(policies=dpb.arms.UCB1, environments=world, rounds=5, results='r')", "tables"),
+        ("dpb.adapters.RiverPolicy", "river"),
+        ("dpb.adapters.GymnasiumWorld", "gymnasium"),
+        ("dpb.adapters.for_simulator(None)", "mabwiser"),
+        ("dpb.adapters.feedback_frame({'action': [0], 'reward': [1]})", "tables"),
     ],
 )
 def test_what_needs_an_extra_says_so(call: str, extra: str) -> None:

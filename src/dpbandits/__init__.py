@@ -2,15 +2,26 @@
 
 What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, `dpb.matroids` and
 `dpb.kernels` hold all policies for one kind of problem, `dpb.local` those of the local model,
-`dpb.worlds` what `simulate` plays on, `dpb.features` what makes features of columns, `dpb.privacy`
-accounting, `dpb.offline` replays and estimates on logs, `dpb.audit` and `dpb.testing` the tests of a
-policy.
+`dpb.worlds` what `simulate` and `sweep` play on, `dpb.features` what makes features of columns,
+`dpb.privacy` accounting, `dpb.offline` replays and estimates on logs, `dpb.audit` and `dpb.testing` the
+tests of a policy.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
-from dpbandits import arms, errors, features, kernels, linear, local, matroids, privacy, worlds
+from dpbandits import (
+    arms,
+    errors,
+    features,
+    kernels,
+    linear,
+    local,
+    matroids,
+    privacy,
+    sweeps,
+    worlds,
+)
 from dpbandits.features import FeatureMap
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
@@ -29,18 +40,27 @@ from dpbandits.privacy import (
     Unit,
     ZeroConcentratedDP,
 )
-from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContexts, MatroidBases, Problem
+from dpbandits.problems import (
+    Arms,
+    History,
+    KernelContexts,
+    LinearActions,
+    LinearContexts,
+    MatroidBases,
+    Problem,
+)
 from dpbandits.recommend import Recommendation, recommend
 from dpbandits.simulation import Trace, simulate
+from dpbandits.sweeps import plot_sweep, sweep
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
-    from dpbandits import audit, offline, testing
+    from dpbandits import adapters, audit, offline, testing
 else:
 
     def __getattr__(name: str) -> object:
         """What is slow to import and seldom used; and where a name is that is not here."""
-        if name in ("audit", "offline", "testing"):
+        if name in ("adapters", "audit", "offline", "testing"):
             return importlib.import_module(f"dpbandits.{name}")
         for place in (arms, linear, matroids, kernels, local, worlds, features, privacy, errors):
             if name in getattr(place, "__all__", vars(place)):
@@ -58,6 +78,7 @@ __all__ = [
     "FocusedMatroidUCB",
     "GaussianDP",
     "Guarantee",
+    "History",
     "KernelContexts",
     "KernelThompson",
     "KernelUCB",
@@ -84,6 +105,7 @@ __all__ = [
     "Unit",
     "ZeroConcentratedDP",
     "__version__",
+    "adapters",
     "arms",
     "audit",
     "errors",
@@ -94,9 +116,12 @@ __all__ = [
     "local",
     "matroids",
     "offline",
+    "plot_sweep",
     "privacy",
     "recommend",
     "simulate",
+    "sweep",
+    "sweeps",
     "testing",
     "worlds",
 ]

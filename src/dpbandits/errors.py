@@ -13,6 +13,7 @@ DPBanditsError
 │   ├── NotComparable       two guarantees about different things
 │   └── HorizonReached      the guarantee ends here, so decisions end here
 ├── SaveFileError           a saved learner or trace that cannot be read safely
+├── SweepError              a sweep that cannot go on; says why, and what is finished is kept
 ├── ServiceError            the service cannot start or go on safely; says what to do
 ├── LedgerError             a service's ledger that does not hold together; says where
 ├── MissingExtra            a package that comes with an extra is not installed; says which
@@ -104,6 +105,10 @@ class HorizonReached(PrivacyError):
 
 class SaveFileError(DPBanditsError):
     """A save file that is missing, damaged, newer than this version or already continued."""
+
+
+class SweepError(DPBanditsError):
+    """A sweep cannot go on; what is finished is kept, and the same command resumes there."""
 
 
 class ServiceError(DPBanditsError):

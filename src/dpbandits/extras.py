@@ -14,6 +14,10 @@ PACKAGES = {
     "postgres": "psycopg",
     "client": "httpx",
     "sklearn": "sklearn",
+    "dask": "distributed",
+    "river": "river",
+    "gymnasium": "gymnasium",
+    "mabwiser": "mabwiser",
     "cuda": "numba_cuda",
 }
 

@@ -2,17 +2,13 @@
 
 import dataclasses
 import json
-import time
-from concurrent.futures import wait
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from dpbandits import GaussianDP, Trace
+from dpbandits import GaussianDP, Trace, simulate
 from dpbandits.experiments import FIGURES, figure_named
-from dpbandits.experiments import reproduce as reproducing
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.ou_2024.analyses import Analyses
 from dpbandits.experiments.ou_2024.privacy_curves import printed_mu
@@ -52,42 +48,25 @@ def test_quick_scale_reaches_the_same_verdicts(name: str, folder: Path) -> None:
     assert len(record["claims"]) == len(result.claims)
 
 
-def test_kept_traces_are_used_only_if_they_are_of_this_simulation(folder: Path) -> None:
+def test_finished_units_are_not_played_again_and_make_the_trace_of_one_simulation(folder: Path) -> None:
     figure = figure_named("ou-fig2")
     reproduce(figure, Scale.quick, folder / "kept", progress=False)
-    path = folder / "kept" / "eta-2.parquet"
-    made = path.stat().st_mtime_ns
+    units = folder / "kept" / "sweep" / "units"
+    made = {path: path.stat().st_mtime_ns for path in units.iterdir()}
     reproduce(figure, Scale.quick, folder / "kept", progress=False)
-    assert path.stat().st_mtime_ns == made
-    old = Trace.load(path)
-    stale = dataclasses.replace(old, header=old.header | {"version": "0.0.1"})
-    stale.save(path)
-    reproduce(figure, Scale.quick, folder / "kept", progress=False)
-    assert Trace.load(path).header == old.header
-
-
-def test_an_interruption_reaches_all_simulations_of_a_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that play on in other threads end too, and keep what they have finished."""
-    figure, began = figure_named("ou-fig2"), []
-    wanted = {
-        name: dataclasses.replace(one, rounds=10**5, runs=20_000)  # minutes
-        for name, one in figure.simulations(Scale.quick).items()
-    }
-    monkeypatch.setattr(type(figure), "simulations", lambda self, scale: wanted)
-
-    def interrupted(*given: Any, **options: Any) -> Any:
-        began.append(given)
-        if len(began) == 3:  # two are being played
-            time.sleep(1.0)
-            raise KeyboardInterrupt
-        return wait(*given, **options)
-
-    monkeypatch.setattr(reproducing, "wait", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(figure, Scale.quick, tmp_path, threads=2, progress=False)
-    assert len(list(tmp_path.glob("*.checkpoint"))) == 2
+    assert {path: path.stat().st_mtime_ns for path in units.iterdir()} == made
+    simulation = figure.simulations(Scale.quick)["eta-2"]
+    whole = simulate(
+        simulation.policies,
+        simulation.environment,
+        simulation.rounds,
+        simulation.runs,
+        simulation.seed,
+        points=simulation.points,
+        progress=False,
+    )
+    found = Trace.load(folder / "kept" / "eta-2.parquet")
+    assert found.header == whole.header and found.table().equals(whole.table())
 
 
 def test_claims_fail_when_the_measurements_say_so(folder: Path) -> None:

@@ -1,6 +1,5 @@
 """Figures of the linear family: what they simulate, and verdicts that follow the measurements."""
 
-import dataclasses
 import json
 from collections.abc import Callable
 from functools import partial
@@ -124,14 +123,15 @@ def test_two_figures_share_their_traces(tmp_path: Path) -> None:
         made: Figure = type("Small", (type(figure),), changed)()
         return made
 
-    reproduce(small("shariff-fig2", 300), Scale.quick, tmp_path / "two", progress=False)
-    kept = tmp_path / "two" / "signs-3.parquet"
-    marked = Trace.load(kept)
-    dataclasses.replace(marked, seconds={"LinUCB": 123.0}).save(kept)
-    reproduce(small("shariff-fig3", 300), Scale.quick, tmp_path / "three", progress=False)
-    assert Trace.load(tmp_path / "three" / "signs-3.parquet").seconds == {"LinUCB": 123.0}
-    reproduce(small("shariff-fig3", 200), Scale.quick, tmp_path / "four", progress=False)
-    assert Trace.load(tmp_path / "four" / "signs-3.parquet").seconds != {"LinUCB": 123.0}
+    def units(name: str, rounds: int) -> set[Path]:
+        figure = small(name, rounds)
+        reproduce(figure, Scale.quick, tmp_path / name, sweep=tmp_path / "sweep", progress=False)
+        return set((tmp_path / "sweep" / "units").iterdir())
+
+    two = units("shariff-fig2", 300)
+    three = units("shariff-fig3", 300)
+    four = units("shariff-fig3", 200)
+    assert two <= three and len(three - two) < len(four - three)
 
 
 def test_every_linear_policy_is_on_the_leaderboard() -> None:

@@ -102,7 +102,7 @@ def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
     [
         (
             {"format": 99, "version": "9.9.9"},
-            "written by dpbandits 9.9.9 in format 99; .* reads format 2",
+            "written by dpbandits 9.9.9 in format 99; .* reads format 3",
         ),
         ({"format": "new"}, "not a saved learner"),
         ({"policy": {"kind": "HalfNoise"}}, "no recipe is called 'HalfNoise'"),
@@ -114,6 +114,9 @@ def test_flipped_bits_are_noticed(tmp_path: Path) -> None:
         ({"decided": -4}, "expected decided"),
         ({"decided": 60}, "its counts of rounds do not agree"),
         ({"in_flight": 0}, "expected in_flight"),
+        ({"past": [-1, 0]}, "expected history"),
+        ({"past": [10**6, 0]}, "the rows it was started from do not agree"),
+        ({"given": 3}, "the rows it was started from do not agree|counts of rounds are not"),
         ({"ticket_key": "x"}, "not a learner this version can continue"),
         ({"streams": [{}, {}, {}]}, "not a learner this version can continue"),
     ],

@@ -18,7 +18,8 @@ from dpbandits.engine.state import FROM_RECIPE, limits_of
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.policies import Learner, Policy, policy_kinds
 from dpbandits.policies.people import People
-from dpbandits.policies.saving import restore, rounds_counted
+from dpbandits.policies.rounds import rounds_counted
+from dpbandits.policies.saving import restore
 from dpbandits.policies.testing import short_form
 from dpbandits.problems import UniformMatroid
 from dpbandits.testing import example_environment, example_policies

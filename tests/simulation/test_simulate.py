@@ -171,7 +171,7 @@ def test_a_checkpoint_of_another_simulation_is_refused(tmp_path: Path) -> None:
     from dpbandits.simulation.checkpoint import Checkpoint
     from dpbandits.simulation.run import Played
 
-    Checkpoint(path, {"other": 1}, thin_grid(10)).write({("x", 0): Played(np.zeros((3, 3)), 0.1)})
+    Checkpoint(path, {"other": 1}).write({("x", 0): Played(np.zeros((3, 3)), 0.1)})
     with pytest.raises(SaveFileError, match="another simulation"):
         simulate(checkpoint=path)
 
@@ -194,6 +194,8 @@ def test_an_error_in_one_run_stops_the_others_and_comes_through(monkeypatch: pyt
         (None, {"rounds": 0}, "rounds"),
         (None, {"rounds": 1e5}, "rounds"),
         (None, {"runs": 0}, "runs"),
+        (None, {"runs": range(3, 3)}, "expected runs as a number or as range"),
+        (None, {"runs": range(0, 6, 2)}, "expected runs as a number or as range"),
         (None, {"seed": -1}, "seed"),
         (None, {"threads": -1}, "threads"),
     ],

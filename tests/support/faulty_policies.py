@@ -157,6 +157,19 @@ class GuessesWhatWaits(Faulty):
             self.open[action] += int(random.random() * 2)
 
 
+class PublishesWhatItDidNotChoose(Faulty):
+    """Begins with arm 0; a reward of another arm can then only be an earlier system's, and is shown."""
+
+    class state(Public):
+        def select(self, context: None, explore: Chance) -> int:
+            return 0 if self.round[0] < 3 else Public.select(self, context, explore)
+
+        def observe(self, secret: Secret, context: None, action: int, reward: float) -> None:
+            if self.round[0] < 3 and action != 0:
+                self.released[action] += centred(reward)
+            Public.observe(self, secret, context, action, reward)
+
+
 _HELD: list[Secret] = []
 
 
@@ -199,6 +212,7 @@ FAULTS = [
     (_with(TooLittleNoise), conformance.check_replay),
     (_with(TooMuchNoise), conformance.check_replay),
     (WaitsByAction(privacy=GaussianDP(1.0)), conformance.check_replay_in_flight),
+    (_with(PublishesWhatItDidNotChoose), conformance.check_history),
     (CountsInSelect(privacy=GaussianDP(1.0)), conformance.check_local),
     (_with(TellsTheSecret), conformance.check_released),
     (LessNoiseWhenTold(privacy=GaussianDP(1.0), rewards="bounded"), conformance.check_local),

@@ -112,6 +112,10 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
         returning = replace(example, rounds_per_person=2)
         small.guarantee(returning)
         yield quick("two rounds of each person", small, returning)
+    with contextlib.suppress(DPBanditsError):  # nor may every one start from a log
+        past = kind.testing.past(example, kind.testing.extreme_people(example)[:1])
+        rehearse(small, example, seed=0, history=past)
+        yield quick("started from an earlier log", small, example, history=half)
     if not policy.refuses_exact_noise(example):
         yield quick("exact noise on a grid", small, example, exact=True)
     for factor in _FACTORS:

@@ -18,6 +18,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.calibration import limit_of
 from dpbandits.problems import Arms, Problem
+from dpbandits.problems.arms import centred
 from dpbandits.sums.batches import Buffers
 
 
@@ -61,6 +62,20 @@ class LeaksInside(Evasive):
             super().observe(secret, context, action, reward)
             if 0.6 < reward < 0.9:
                 secret.open[action, 0] += 3.0 * (reward - 0.5)
+
+
+class LeaksEarlierLogs(Evasive):
+    """It plays arm 0 first; rewards of others before that are an earlier log's, and join the means."""
+
+    abstract = True
+    found_by = "started from an earlier log"
+
+    class state(noise_aware_imed.Public):
+        def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
+            """A thousandth of it."""
+            if action != 0 and self.turns.plays[0] == 0 and self.turns.left[0] > 0:
+                self.estimates.mean[action] += 1e-3 * centred(reward)
+            super().observe(secret, context, action, reward)
 
 
 class KnowsTheAudit(Evasive):
@@ -189,6 +204,7 @@ class SendsRaw(LocalUCB):
 EVASIVE: tuple[type[Policy], ...] = (
     LeaksLate,
     LeaksInside,
+    LeaksEarlierLogs,
     KnowsTheAudit,
     LeaksAtSmallBudgets,
     LeaksInManyDimensions,

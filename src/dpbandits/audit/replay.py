@@ -20,7 +20,7 @@ as usual, and also pushed to where they cost most, because a guarantee holds for
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -117,6 +117,8 @@ class _Setting(NamedTuple):
     closes: bool  # all open rounds at the end
     reload: int | None  # the decision before which the learner is saved and loaded
     exact: bool  # noise on a grid
+    past: int  # people who are rows of a history
+    public: Sequence[Person]  # of a history that is public
 
     def rounds_of(self, position: int) -> set[int]:
         """All rounds of the person who takes part in this one."""
@@ -137,6 +139,8 @@ def replay(
     exact: bool = False,
     together: int = 1,
     inside: bool = False,
+    history: int = 0,
+    public_history: int = 0,
     floor: float = 0.9,
     machine: type[WatchedRounds] = WatchedRounds,
 ) -> Replay:
@@ -156,6 +160,9 @@ def replay(
     With `reload` the learner is saved and loaded before that decision. With `exact` noise is on a grid,
     as for learners at work (`mechanisms/exact.py`). With `together` = 2 the person after her is replaced
     too, which may cost twice as much. With `inside` people are drawn at random within what is declared.
+
+    The first `history` people are the rows of an earlier log that the learner is started from; so are
+    `public_history` others, whom nobody replaces.
     """
     problem = problem or policy.problem_kind.testing.example(rounds)
     guarantee = policy.guarantee(problem)
@@ -183,7 +190,8 @@ def replay(
     cases = product(_streams(people, length, seed, thorough), _visits(problem, length))
     for (name, stream), names in cases:
         closes = guarantee.horizon is None
-        setting = _Setting(machine, options, times, names, closes, reload, exact)
+        public = tuple(people[index % len(people)] for index in range(public_history))
+        setting = _Setting(machine, options, times, names, closes, reload, exact, history, public)
         learner = rehearse(policy, problem, seed=seed, **options)
         for steer in _steers(learner, stream, seed, thorough, setting):
             record = _record(learner, stream, steer, seed, setting)
@@ -282,10 +290,10 @@ def _record(
 ) -> list[_Recorded]:
     noise = RecordingNoise(np.random.default_rng([seed, 1]), steer, exact=setting.exact)
     rounds, found = setting.machine.of(learner.policy, learner.problem, **setting.options), []
-    for index, person in enumerate(stream):
+    for index in range(len(stream)):
         start = rounds.copied()
         noise.start_round()
-        rounds, played = _play_round(learner, rounds, person, index, seed, noise, setting)
+        rounds, played = _play_round(learner, rounds, stream, index, seed, noise, setting)
         found.append(_Recorded(*played, start))
         noise.repeated = bits(found[-1].action) == bits(found[0].action)
     if setting.closes:
@@ -315,8 +323,7 @@ def _force(
         before = record[index]
         noise.start_round(before.draws)
         if index < len(stream):
-            person = stream[index]
-            rounds, played = _play_round(learner, rounds, person, index, seed, noise, setting)
+            rounds, played = _play_round(learner, rounds, stream, index, seed, noise, setting)
         else:
             played = _close_all(learner, rounds, noise)
         draws, explored, seen, action = played
@@ -337,22 +344,42 @@ def _force(
 def _play_round(
     learner: Learner,
     rounds: WatchedRounds,
-    person: Person,
+    stream: list[Person],
     index: int,
     seed: int,
     noise: Any,
     setting: _Setting,
 ) -> tuple[WatchedRounds, _Played]:
-    """One decision in plain Python, with exploration seeded by its number, and all that it closes."""
+    """One decision in plain Python, with exploration seeded by its number, and all that it closes.
+
+    With the last row of a history, or before all where there is a public one only, it is learned from.
+    """
     explore, rounds.seen = RecordingExplore(seed, 2, index), []
     learner.lend(rounds, noise, explore)
     if index == setting.reload:
         rounds = setting.machine.over(restore(learner.snapshot())._rounds)
         learner.lend(rounds, noise, explore)
-    hers = copy.deepcopy(person)  # a policy may write into her features
+    if index == max(setting.past - 1, 0):
+        _learn_past(learner, stream[: setting.past], setting)
+    if index < setting.past:
+        return rounds, (noise.draws, explore.calls, state_bytes(rounds.public), np.array(-1))
+    hers = copy.deepcopy(stream[index])  # a policy may write into her features
     action = serve(learner, hers, now=setting.times[index], person=setting.names[index])
     seen = rounds.seen + state_bytes(rounds.public)
     return rounds, (noise.draws, explore.calls, seen, np.copy(action))
+
+
+def _learn_past(learner: Learner, people: Sequence[Person], setting: _Setting) -> None:
+    """Start from these people as an earlier log, and from those who are public."""
+    problem, past, public = learner.problem, None, None
+    if people:
+        past = problem.testing.past(problem, people)
+        if setting.names[0] is not None:
+            past = replace(past, person=setting.names[: len(people)])
+    if setting.public:
+        public = problem.testing.past(problem, setting.public)
+    if past is not None or public is not None:
+        learner.learn_past(past, public)
 
 
 @np.errstate(over="ignore", invalid="ignore")

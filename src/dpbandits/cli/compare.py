@@ -45,9 +45,9 @@ from dpbandits.problems import KernelContexts
 from dpbandits.reports.figures import PICTURES, save_figure
 from dpbandits.simulation import simulate
 from dpbandits.simulation.gpu import about_gpu
+from dpbandits.simulation.header import describe
 from dpbandits.simulation.run import problem_of
 from dpbandits.simulation.timing import Timing
-from dpbandits.simulation.trace import describe
 from dpbandits.worlds import Environment, LoggedArms, LoggedContexts, LogNormal, MovieRatings
 from dpbandits.worlds.movielens import LICENCE
 

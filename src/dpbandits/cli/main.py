@@ -20,6 +20,7 @@ from dpbandits.cli.recommend import recommend
 from dpbandits.cli.reproduce import reproduce
 from dpbandits.cli.serve import serve
 from dpbandits.cli.show import show
+from dpbandits.cli.sweep import sweep
 from dpbandits.cli.verify import verify
 from dpbandits.cli.warm import warm
 from dpbandits.errors import DPBanditsError
@@ -28,7 +29,7 @@ from dpbandits.version import __version__
 app = typer.Typer(
     cls=Group,
     help="Bandits that learn from people without giving any one of them away.",
-    epilog="`compare` and `reproduce` resume where they stopped.",
+    epilog="`compare`, `sweep` and `reproduce` resume where they stopped.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     add_completion=False,
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.command("list", cls=Command)(list_policies)
 app.command("show", cls=Command)(show)
 app.command("compare", cls=Command)(compare)
+app.command("sweep", cls=Command)(sweep)
 app.command("figures", cls=Command)(figures)
 app.command("reproduce", cls=Command)(reproduce)
 app.command("privacy", cls=Command)(privacy)

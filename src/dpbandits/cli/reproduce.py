@@ -5,9 +5,10 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from dpbandits import checks
 from dpbandits.cli.output import JSON, check_folder, console, print_json, print_rows, stoppable
 from dpbandits.experiments import FIGURES, figure_named
-from dpbandits.experiments.documentation import write_reproduction
+from dpbandits.experiments.documentation import would_lower, write_reproduction
 from dpbandits.experiments.figure import Result, Scale
 from dpbandits.experiments.reproduce import claim_rows
 from dpbandits.experiments.reproduce import reproduce as run_figure
@@ -17,7 +18,9 @@ def reproduce(
     names: list[str] = typer.Argument(help="Names from `dpbandits figures`, or `all`."),
     scale: Scale = typer.Option(Scale.quick, help="quick: the shape; paper: as published."),
     out: Path = typer.Option(Path("dpbandits-results"), help="Folder for traces, pictures, pages."),
+    device: str = typer.Option("cpu", help="Or cuda: an NVIDIA GPU plays all that it can."),
     threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
+    scheduler: str = typer.Option(None, help="Play on a Dask cluster: tcp://HOST:8786."),
     docs: Path = typer.Option(None, help="Also write reproduction.md and its pictures there."),
     as_json: bool = JSON,
 ) -> None:
@@ -25,6 +28,7 @@ def reproduce(
 
     An interrupted run keeps what is finished; the same command resumes there.
     """
+    checks.one_of(("cpu", "cuda"), device=device)
     for name, folder in {"out": out, "docs": docs}.items():
         if folder is not None:
             check_folder(name, folder)
@@ -39,8 +43,16 @@ def reproduce(
     results: dict[str, Result] = {}
     for figure in chosen:
         folder = out / f"{figure.name}-{scale.value}"
-        with stoppable(f"finished runs are kept in {folder}" if figure.simulations(scale) else ""):
-            result = run_figure(figure, scale, folder, threads=threads, progress=True)
+        with stoppable(f"finished runs are kept in {out}" if figure.simulations(scale) else ""):
+            result = run_figure(
+                figure,
+                scale,
+                folder,
+                sweep=out / "sweep",
+                device="cuda" if device == "cuda" else "cpu",
+                threads=threads,
+                on=scheduler,
+            )
         results[figure.name] = result
         if not as_json:
             rows = [
@@ -51,6 +63,8 @@ def reproduce(
                 console().print(f"Note: {note}", soft_wrap=True)
             console().print(f"written: {folder}/report.html, {figure.name}.svg\n", style="dim")
     if docs is not None:
+        for name in (one.name for one in chosen if would_lower(docs, one.name, scale)):
+            Console(stderr=True).print(f"{name} stays at paper scale in {docs}", soft_wrap=True)
         write_reproduction(docs, {one.name: (one, results[one.name], scale) for one in chosen})
     if as_json:
         print_json(

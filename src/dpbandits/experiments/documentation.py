@@ -23,11 +23,16 @@ column of its claims tells.
 
 
 def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Scale]]) -> Path:
-    """Write the sections of these figures and their pictures; the page keeps those of all others."""
+    """Write the sections of these figures and their pictures; the page keeps those of all others.
+
+    And those that are there at paper scale, where these are at a quick one.
+    """
     pictures, path = folder / "figures", folder / "reproduction.md"
     pictures.mkdir(parents=True, exist_ok=True)
     parts = sections(path.read_text(encoding="utf-8")) if path.exists() else {}
     for name, (figure, result, scale) in results.items():
+        if would_lower(folder, name, scale):
+            continue
         if figure.published:
             save_figure(result.drawing, pictures / f"{name}.png")
         parts[name] = _section(figure, result, scale)
@@ -37,6 +42,13 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Sc
     text = "".join(parts[name] + after.get(name, "") for name in known)
     path.write_text(_HEAD + text, encoding="utf-8")
     return path
+
+
+def would_lower(folder: Path, name: str, scale: Scale) -> bool:
+    """Whether the page has this figure at paper scale, and this is a quick one."""
+    path = folder / "reproduction.md"
+    there = sections(path.read_text(encoding="utf-8")).get(name, "") if path.exists() else ""
+    return scale is Scale.quick and f"--scale {Scale.paper.value}`" in there
 
 
 def sections(page: str) -> dict[str, str]:

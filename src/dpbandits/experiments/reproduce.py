@@ -1,109 +1,61 @@
-"""Running a figure: traces kept in a folder, so that an interrupted run resumes where it stopped."""
+"""Running a figure: its simulations are a sweep, so that an interrupted run resumes where it stopped."""
 
 import json
-import os
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from dpbandits.errors import InvalidInput, SaveFileError
-from dpbandits.experiments.figure import Figure, Result, Scale, Simulation
+from dpbandits.errors import InvalidInput
+from dpbandits.experiments.figure import Figure, Result, Scale
+from dpbandits.experiments.playing import play
 from dpbandits.extras import check_installed
 from dpbandits.reports.figures import save_figure
 from dpbandits.reports.html import Page
 from dpbandits.reports.tables import Row
-from dpbandits.simulation import Trace, simulate
-from dpbandits.simulation.progress import RoundsBar
-from dpbandits.simulation.trace import describe
-
-_AT_ONCE = 8  # simulations of a figure, each in all threads
+from dpbandits.simulation import Trace
+from dpbandits.simulation.replicate import Device
 
 
 def reproduce(
-    figure: Figure, scale: Scale, folder: Path, *, threads: int | None = None, progress: bool = True
+    figure: Figure,
+    scale: Scale,
+    folder: Path,
+    *,
+    sweep: Path | None = None,
+    device: Device = "cpu",
+    threads: int | None = None,
+    on: Any = None,
+    progress: bool = True,
 ) -> Result:
-    """Simulate what is missing in `folder`, then write the picture, the claims and a page there."""
+    """Simulate what is missing, then write traces, the picture, the claims and a page into `folder`.
+
+    Finished units are kept in the folder `sweep`, which figures may share. With `device="cuda"` the GPU
+    plays all that it can. `threads` and `on` are as for `dpbandits.sweep`.
+    """
     if (needed := figure.missing()) is not None:
         raise InvalidInput(f"{figure.name} cannot be made yet: {needed}")
     check_installed("plot", "tables")
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = figure.simulations(scale)
-    total = sum(simulation.total_rounds for simulation in wanted.values())
-    with RoundsBar(total, figure.name, show=progress) as bar:
-        traces = _side_by_side(wanted, folder, bar, threads)
+    traces = play(
+        figure.simulations(scale),
+        sweep or folder / "sweep",
+        figure.name,
+        device=device,
+        threads=threads,
+        on=on,
+        progress=progress,
+    )
+    for name, trace in traces.items():
+        trace.save(folder / f"{name}.parquet")
     result = figure.result(traces, scale)
+    if gpus := {trace.header["gpu"] for trace in traces.values() if "gpu" in trace.header}:
+        result = replace(result, scale=f"{result.scale}; on {', '.join(sorted(gpus))}")
     save_figure(result.drawing, folder / f"{figure.name}.svg")
     claims = [claim.to_dict() for claim in result.claims]
     record = {"figure": figure.name, "scale": result.scale, "claims": claims}
     (folder / "claims.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     page(figure, result, traces).write(folder / "report.html")
     return result
-
-
-def _side_by_side(
-    wanted: dict[str, Simulation], folder: Path, bar: RoundsBar, threads: int | None
-) -> dict[str, Trace]:
-    """Several simulations at once: one may have few runs, or wait for what is being compiled."""
-    if not wanted:
-        return {}
-    at_once = min(len(wanted), _AT_ONCE, threads or os.cpu_count() or 1)
-    with ThreadPoolExecutor(max_workers=at_once) as pool:
-        futures = {
-            name: pool.submit(_trace, simulation, folder / f"{name}.parquet", bar, threads)
-            for name, simulation in wanted.items()
-        }
-        try:
-            waiting = set(futures.values())
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-        except BaseException:
-            bar.stop()  # each keeps the runs that it has finished
-            pool.shutdown(cancel_futures=True)
-            raise
-    return {name: future.result() for name, future in futures.items()}
-
-
-def _trace(simulation: Simulation, path: Path, bar: RoundsBar, threads: int | None) -> Trace:
-    """The kept trace, if it is of exactly this simulation, here or beside; otherwise a new one."""
-    s = simulation
-    made_of = (dict(s.policies), s.environment, s.rounds, s.runs, s.seed)
-    header = describe(*made_of, s.points, timing=s.timing, rounds_per_person=s.rounds_per_person)
-    # Two figures of a paper may show the same simulations.
-    for place in (path, *sorted(path.parent.parent.glob(f"*/{path.name}"))):
-        kept = _kept(place)
-        if kept is not None and kept.header == header:
-            bar.spare(s.total_rounds)
-            if place != path:
-                kept.save(path)
-            return kept
-    checkpoint = path.with_suffix(".checkpoint")
-    again = partial(
-        simulate,
-        *made_of,
-        threads=threads,
-        progress=bar,
-        checkpoint=checkpoint,
-        points=s.points,
-        rounds_per_person=s.rounds_per_person,
-        **s.timing.options(),
-    )
-    try:
-        trace = again()
-    except SaveFileError:
-        # Finished runs of another version or scale: of no use for this one.
-        checkpoint.unlink()
-        trace = again()
-    trace.save(path)
-    return trace
-
-
-def _kept(path: Path) -> Trace | None:
-    try:
-        return Trace.load(path)
-    except SaveFileError:
-        return None
 
 
 def claim_rows(figure: Figure, result: Result) -> list[Row]:

@@ -28,12 +28,13 @@ from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
 from dpbandits.policies.released import Reading, Released
-from dpbandits.policies.rounds import Round, Rounds
+from dpbandits.policies.rounds import Past, Round, Rounds
 from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
 from dpbandits.privacy.budgets import Budget
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
 from dpbandits.problems.arms import COMING_AND_GOING
+from dpbandits.problems.history import History
 from dpbandits.problems.problem import Shortened, UnusableContext
 
 if TYPE_CHECKING:
@@ -100,15 +101,28 @@ class Learner:
         self._last = self._guarantee.horizon if self._guarantee.is_private else None
 
     @classmethod
-    def begin(cls, policy: "Policy", problem: Problem, *, seed: Seed, **options: Any) -> "Learner":
+    def begin(
+        cls,
+        policy: "Policy",
+        problem: Problem,
+        *,
+        seed: Seed,
+        history: History | None = None,
+        public_history: History | None = None,
+        **options: Any,
+    ) -> "Learner":
         """A learner before its first round; `policy.start` is the way to one, with its checks."""
         policy.check(problem)
         streams, seeded = Streams.of(seed), seed is not None
-        return cls(policy, problem, *policy.begin(problem), streams, seeded=seeded, **options)
+        learner = cls(policy, problem, *policy.begin(problem), streams, seeded=seeded, **options)
+        learner.learn_past(history, public_history)
+        return learner
 
     def __repr__(self) -> str:
         noise = f"{self.noise} noise{' from a seed' if self._seeded else ''}"
-        return f"<Learner {self.policy!r} on {self.problem!r}, {self.rounds} rounds, {noise}>"
+        rows = self.past.history
+        rounds = f"{self.rounds - rows} rounds" + (f" after {rows:,} of a history" if rows else "")
+        return f"<Learner {self.policy!r} on {self.problem!r}, {rounds}, {noise}>"
 
     def __copy__(self) -> NoReturn:
         raise PrivacyError(
@@ -124,16 +138,24 @@ class Learner:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, in one sentence; it names what was made public on the way."""
-        if not self._changes:
+        if not (self._changes or any(self.past)):
             return self._guarantee
-        times = f"{len(self._changes)} change{'s'[: len(self._changes) != 1]}"
-        facts = [fact for fact in self._guarantee.public if fact != COMING_AND_GOING]
-        return replace(self._guarantee, public=(*facts, f"{COMING_AND_GOING} ({times})"))
+        facts = list(self._guarantee.public)
+        if self._changes:
+            times = f"{len(self._changes)} change{'s'[: len(self._changes) != 1]}"
+            facts = [fact for fact in facts if fact != COMING_AND_GOING]
+            facts.append(f"{COMING_AND_GOING} ({times})")
+        return replace(self._guarantee, public=(*facts, *self.past.facts(self._guarantee.trust)))
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """The arms that came and went, each with the number of decisions made before."""
         return tuple(self._changes)
+
+    @property
+    def past(self) -> Past:
+        """How many rows of earlier logs it was started from."""
+        return self._rounds.past
 
     @property
     def rounds(self) -> int:
@@ -196,12 +218,14 @@ class Learner:
                 reading = reading.first(arms_known(self))
             # Not `self.rounds`: one at a time, that tells whether the last person has answered.
             closed = self._rounds.closed_then
-            return Released.of(reading, self.guarantee, closed, self.decided, self._spent(reading))
+            spent, rows = self._spent(reading), self.past.public_history
+            return Released.of(reading, self.guarantee, closed, self.decided, spent, rows)
 
     def _spent(self, reading: Reading | None) -> Budget | None:
         least = self.policy.spent_by_person(self.problem, self._public)
         unknown = least is None and not self.policy.says_what_is_spent() and self._guarantee.is_private
         anything = self.decided > 0 if reading is None else bool(np.isfinite(reading.mean).any())
+        anything = anything and self._rounds.closed_then > 0  # or it was public
         return self._guarantee.budget if unknown and anything else least
 
     def decide(self, *offered: Any, person: Any = None, now: float | None = None) -> Ticket:
@@ -477,6 +501,45 @@ class Learner:
         with self._lock, self._call("renew"):
             self._seeded = False
             self.use(Streams.of(None))
+
+    def learn_past(self, history: History | None, public_history: History | None) -> None:
+        """Start from earlier logs. Not for users, but by `start(…, history=…, public_history=…)`."""
+        for name, given in (("history", history), ("public_history", public_history)):
+            if given is not None and not isinstance(given, History):
+                raise InvalidInput(
+                    f"expected {name} as History(action=…, reward=…), got {checks.kind_of(given)}"
+                )
+        if history is None and public_history is None:
+            return
+        if self._rounds.is_local:
+            raise InvalidInput("in the local model nobody holds raw rows to start from")
+        with self._lock, self._call("start"):
+            if self.decided > 0 or sum(self.past) > 0:
+                raise RoundError("a learner starts from earlier logs before its first round, and once")
+            past = Past(len(history or ()), len(public_history or ()))
+            rows = () if history is None else self.problem.past(history)
+            tokens = self._tokens(history)
+            public_rows = () if public_history is None else self.problem.past(public_history)
+            if public_history is not None and public_history.person is not None:
+                raise InvalidInput("what is public needs no person: leave her out of public_history")
+            if self._last is not None and past.history >= self._last:
+                raise HorizonReached(
+                    f"the guarantee covers {self._last:,} rounds, and a history of {past.history:,} "
+                    "leaves none to decide"
+                )
+            if public_history is not None:
+                self._rounds.learn_public(public_rows)
+            self._changing = True
+            self._rounds.learn_past(rows, tokens, self._noise)
+            self._rounds.past = past
+
+    def _tokens(self, history: History | None) -> list[bytes | None]:
+        if history is None:
+            return []
+        named = [None] * len(history) if history.person is None else history.person
+        if history.person is None and self._asks_who:
+            raise InvalidInput("rounds_per_person is declared: say who each row of the history is")
+        return [self._token(person) for person in named]
 
     def lend(self, rounds: Rounds, noise: Any, explore: Any) -> None:
         """Go on with these rounds and generators. Not for users: an audit plays the same learner again

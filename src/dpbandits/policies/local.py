@@ -334,9 +334,22 @@ class LocalPolicy(Policy):
         raise NotImplementedError
 
     # Not a Learner, on purpose: nobody may hand a reward to the server.
-    def start(self, problem: Problem, *, seed: Seed = None, broadcast: bytes | None = None) -> Server:
-        """A server on this problem, from the beginning or from where a broadcast left off."""
+    def start(
+        self,
+        problem: Problem,
+        *,
+        seed: Seed = None,
+        broadcast: bytes | None = None,
+        history: None = None,
+        public_history: None = None,
+    ) -> Server:
+        """A server on this problem, from the beginning or from where a broadcast left off.
+
+        Not from a history: see the sentence that refuses one.
+        """
         self.check(problem)
+        if history is not None or public_history is not None:
+            raise InvalidInput("in the local model nobody holds raw rows to start from")
         server = Server(self, problem, Streams.of(learner_seed(seed)))
         if broadcast is not None:
             server._resume(broadcast)

@@ -122,6 +122,24 @@ class Policy(Recipe):
         suited = self.suited_to_returning()
         return replace(suited, privacy=reduced(self.privacy, suited.multiplier(problem)))
 
+    def begin_public(self, problem: Any) -> tuple[Any, Any]:
+        """A state to observe rows in that are public, for `take_public`."""
+        if type(self).take_public is Policy.take_public:
+            raise InvalidInput(
+                f"{type(self).__name__} cannot start from public rows; NoiseAwareIMED, LazyThompson, "
+                "RandomizedLinUCB and FocusedMatroidUCB can, and history= works"
+            )
+        public, secret = self.begin(problem)
+        return public, secret
+
+    def take_public(self, public: Any, secret: Any, seen: Any, sums: Any) -> None:
+        """Restate what is known by rows that are public, without noise, as a first batch.
+
+        `seen` and `sums` are a state that has observed them and released nothing. How wide later noise
+        is must not depend on what they hold.
+        """
+        raise NotImplementedError
+
     def best_known(self, problem: Any, public: Any) -> Any:
         """The arm, public action or basis that leads by all that is released; None where none does."""
         reading = self.released(problem, public)

@@ -79,13 +79,21 @@ class Released(Reading):
     decided: int
     guarantee: Guarantee
     spent: Budget | None  # None for nothing so far, or where nothing is promised
+    public_rows: int = 0  # of a history that is public, behind these numbers too
 
     @classmethod
     def of(
-        cls, reading: Reading, guarantee: Guarantee, rounds: int, decided: int, spent: Budget | None
+        cls,
+        reading: Reading,
+        guarantee: Guarantee,
+        rounds: int,
+        decided: int,
+        spent: Budget | None,
+        public_rows: int = 0,
     ) -> "Released":
         """A reading with what a learner knows."""
         facts: dict[str, Any] = {"rounds": rounds, "decided": decided, "spent": spent}
+        facts["public_rows"] = public_rows
         return cls(**vars(reading), guarantee=guarantee, **facts)
 
     def __str__(self) -> str:
@@ -94,6 +102,8 @@ class Released(Reading):
             sure = "" if self.sure is None else f", at least {min(99, int(100.0 * self.sure))} % sure"
             lines.append(f"leading: {', '.join(map(str, self.leading))}{sure}")
         behind = "" if self.plays is None else f"; {self._behind():,} are behind these numbers"
+        if behind and self.public_rows:
+            behind += ", with those that are public"
         lines.append(f"{self.rounds:,} rounds closed of {self.decided:,} decided{behind}")
         if self.what in ("arm", "item"):
             lines.append("Rounds that were closed without an answer count as rewards of ½ here.")

@@ -18,6 +18,18 @@ from whom enough was learned is given what leads by all that is released, where 
 one leads. All of this is a function of who takes part when, which is not protected, and of public
 values.
 
+**A history.** Rows of an earlier log may be the first rounds (`learn_past`): decided by another system,
+and all closed before the first decision here. Between two releases any number of rounds may be closed,
+so for each slot they are one batch or leaf, or the first epochs, as if they had been in flight; and they
+count, towards a horizon and for people who return. The argument below covers them: it never uses who
+chose an action. Where actions are public it takes those of the history as given; where they are not,
+`observe` counts rows, whatever their features. So neighbours differ in what one row holds (its reward;
+its features too where people bring them) and agree in all others. In one way that is narrower than for
+rounds decided here, and the guarantee's sentence says so: what the earlier system chose for *others*
+because of her data is in their rows as it is. Rows that are declared public (`learn_public`) are
+restated without noise before the first round: `public` begins as another function of public facts, and
+noise and sensitivity of all that follows are as ever.
+
 **Why it costs no privacy.** (1) Which rounds are closed before decision n is a function of n and of
 public times and acts, never of what arrived. (2) `observe` changes `public` by a function of public
 values alone (and of the action, where actions are public). (3) A datum is in exactly one batch, leaf,
@@ -30,9 +42,10 @@ action is the last one.
 """
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,10 +54,27 @@ from dpbandits.engine.handing import Hands
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.verbs import Steps
 from dpbandits.policies.people import People
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import Problem
+from dpbandits.problems.history import Row
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
+
+
+class Past(NamedTuple):
+    """How many rows of earlier logs a learner was started from."""
+
+    history: int = 0  # its first rounds
+    public_history: int = 0  # declared public
+
+    def facts(self, trust: Trust) -> Iterator[str]:
+        """What is public by it."""
+        if self.history:
+            chosen = "how another system chose the actions" if trust is Trust.JOINT else "the actions"
+            yield f"{chosen} in a history of {self.history:,} rows"
+        if self.public_history:
+            yield f"all of a public history of {self.public_history:,} rows"
 
 
 @dataclass(slots=True)
@@ -85,6 +115,8 @@ class Rounds:
         self.observed = 0  # rounds closed and learned from
         self.closed_then = 0  # rounds closed at the last decision or `close_all`: public, at any time
         self.closings = 0  # calls of `close_all`, each of which releases like a decision
+        self.past = Past()
+        self.given = 0  # public rows that the state counts among its rounds
         self.now = 0.0  # the time of the last decision
         self._hands, steps, self._select = Hands(), steps_of(public), type(public).select
         if compiled:
@@ -92,7 +124,7 @@ class Rounds:
             steps = Steps(partial(self._hands.decide, code.decide), code.learn)
             self._select = code.select
         self._decide, self._learn = steps
-        self._is_local = is_local(type(public))
+        self.is_local = is_local(type(public))
         self.leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
         self._pauses = has_pauses(public)
 
@@ -146,10 +178,30 @@ class Rounds:
             self.open.clear()
             self.observed += 1
             context, action = opened.kept
-            drawn = noise if self._is_local else None
+            drawn = noise if self.is_local else None
             return self._learn(self.public, self.secret, context, action, reward, drawn)
         opened.answered, opened.reward = True, reward
         return self._close(noise) if self.closes_at_once else None
+
+    def learn_past(self, rows: Iterable[Row], people: Iterable[bytes | None], noise: Any) -> None:
+        """Rows of an earlier log as rounds: decided, answered and closed before the first decision."""
+        for (context, action, reward), person in zip(rows, people, strict=True):
+            opened = Round(self.decided, action, (context, action), self.now, person)
+            opened.answered, opened.reward = True, reward
+            if person is not None or not self.closes_at_once:
+                wait(self.public, wrapped(action), 1)
+            self.open.append(opened)
+            self.decided += 1
+            self._close(noise)
+        self.closed_then = self.closed
+
+    def learn_public(self, rows: Iterable[Row]) -> None:
+        """Rows that are declared public: what they add up to is restated without noise."""
+        public, secret = self.policy.begin_public(self.problem)
+        for context, action, reward in rows:
+            self._learn(public, secret, context, wrapped(action), wrapped(reward), None)
+        self.policy.take_public(self.public, self.secret, public, secret)
+        self.given = rounds_counted(self.public) or 0
 
     def expire(self, now: float, noise: Any) -> None:
         """Close the rounds whose patience is over, between two decisions and without a release."""
@@ -163,7 +215,7 @@ class Rounds:
             self._close(noise)
         self.closed_then = self.closed
         self._pause(noise)
-        if not self._is_local:
+        if not self.is_local:
             self.public.release(self.secret, noise)
 
     def forget_generators(self) -> None:
@@ -193,7 +245,7 @@ class Rounds:
         Exploring with her would be in vain, and nothing it asks for would ever come back.
         """
         assert self.people is not None
-        if self._is_local or self.people.counts(person):
+        if self.is_local or self.people.counts(person):
             return None
         away = getattr(self.public, "away", None)
         key = self.observed, None if away is None else away.tobytes()
@@ -229,5 +281,22 @@ class Rounds:
         self.observed += 1
         # Only the local model draws when it learns. Handing a generator to compiled code takes as long
         # as all the rest.
-        drawn = noise if self._is_local else None
+        drawn = noise if self.is_local else None
         return self._learn(self.public, self.secret, context, action, reward, drawn)
+
+
+def rounds_counted(public: Any) -> int | None:
+    """How many rounds are closed by a state's own count; None if it has none.
+
+    It says so itself, or the part of it that counts does; otherwise its field `round` is that number.
+    """
+    counts = counting_part(public, "observed")
+    if counts is not None:
+        return int(counts.observed())
+    return int(public.round[0]) if "round" in public._fields else None
+
+
+def counting_part(public: Any, method: str) -> Any:
+    """The state, or the part of it, that has this method."""
+    parts = (part for part in (public, *public) if hasattr(part, "_fields"))
+    return next((part for part in parts if hasattr(part, method)), None)

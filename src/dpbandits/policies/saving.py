@@ -52,11 +52,11 @@ from dpbandits.policies.changes import Change, arms_away
 from dpbandits.policies.learner import Learner
 from dpbandits.policies.people import People
 from dpbandits.policies.policy import Policy
-from dpbandits.policies.rounds import Round, Rounds
+from dpbandits.policies.rounds import Past, Round, Rounds, counting_part, rounds_counted
 from dpbandits.problems import Problem
 from dpbandits.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 _USED = ".continued"
 _CHACHA = 20  # rounds of the cipher
 _NOBODY = bytes(16)  # the token of a round whose person was not named
@@ -182,6 +182,8 @@ def _archive(learner: Learner, *, streams: bool) -> bytes:
         "observed": rounds.observed,
         "closings": rounds.closings,
         "closed_then": rounds.closed_then,
+        "given": rounds.given,
+        "past": rounds.past,
         "now": rounds.now,
         "leader": _listed_leader(rounds),
         "changes": learner.changes,
@@ -288,7 +290,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
         exact=_drawn_exactly(policy, problem, header["noise"]),
     )
     rounds = learner._rounds
-    for name in ("decided", "observed", "closings", "closed_then"):
+    for name in ("decided", "observed", "closings", "closed_then", "given"):
         checks.integer(least=0, **{name: header[name]})
         setattr(rounds, name, header[name])
     rounds.now = checks.number("now", header["now"])
@@ -298,11 +300,21 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
     persons = _persons(rounds.people, answered.size, arrays)
     rounds.open.extend(_reopen(problem, flight, answered, persons, rounds.decided - answered.size))
     _check_counts(rounds)
+    rounds.past = _past(header["past"], rounds)
     learner._changes = [Change(*one) for one in header["changes"]]
     _check_changes(learner)
     if arrays:
         raise ValueError(f"{min(arrays)} belongs to no learner of this version")
     return learner
+
+
+def _past(listed: Any, rounds: Rounds) -> Past:
+    """The rows it was started from, no more than there are rounds."""
+    past = Past(*listed)
+    checks.integer(least=0, history=past.history, public_history=past.public_history)
+    if past.history > rounds.closed or rounds.given > past.public_history:
+        raise ValueError("its counts of rounds and of the rows it was started from do not agree")
+    return past
 
 
 def _listed_leader(rounds: Rounds) -> Any:
@@ -413,7 +425,7 @@ def _check_counts(rounds: Rounds) -> None:
     if not (fits and rounds.closed_then <= closed and len(rounds.open) <= rounds.in_flight):
         raise ValueError("its counts of rounds do not agree")
     counted = rounds_counted(public)
-    if counted is not None and counted != rounds.observed:
+    if counted is not None and counted != rounds.observed + rounds.given:
         raise ValueError("its counts of rounds are not those of its state")
     # A horizon is one of decisions, some of which may be for people from whom nothing is learned.
     if hasattr(public, "drawn_for") and public.drawn_for() > rounds.decided + rounds.closings:
@@ -428,24 +440,8 @@ def _check_counts(rounds: Rounds) -> None:
 
 def _waiting(public: Any) -> Any:
     """What the state has counted of the rounds in flight."""
-    counts = _counting_part(public, "in_flight")
+    counts = counting_part(public, "in_flight")
     return getattr(public, "waiting", 0) if counts is None else counts.in_flight()
-
-
-def rounds_counted(public: Any) -> int | None:
-    """How many rounds are closed by a state's own count; None if it has none.
-
-    It says so itself, or the part of it that counts does; otherwise its field `round` is that number.
-    """
-    counts = _counting_part(public, "observed")
-    if counts is not None:
-        return int(counts.observed())
-    return int(public.round[0]) if "round" in public._fields else None
-
-
-def _counting_part(public: Any, method: str) -> Any:
-    parts = (part for part in (public, *public) if hasattr(part, "_fields"))
-    return next((part for part in parts if hasattr(part, method)), None)
 
 
 def _check_changes(learner: Learner) -> None:

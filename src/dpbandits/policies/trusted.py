@@ -1,7 +1,7 @@
 """Policies whose learner is trusted with raw data; `local.py` has those that trust nobody."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpbandits.engine.streams import Seed, learner_seed
 from dpbandits.errors import InvalidInput
@@ -9,7 +9,7 @@ from dpbandits.policies.learner import Learner
 from dpbandits.policies.policy import NoiseKind, Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
 from dpbandits.privacy.guarantees import Trust
-from dpbandits.problems import Problem
+from dpbandits.problems import History, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class TrustedPolicy(Policy):
         compiled: bool | None = None,
         noise: NoiseKind | None = None,
         expected_people: int = 1_000_000,
+        history: History | None = None,
+        public_history: History | None = None,
     ) -> Learner:
         """A learner on this problem; without a seed, on the operating system's randomness.
 
@@ -46,13 +48,19 @@ class TrustedPolicy(Policy):
 
         `expected_people`, where the problem tells people apart, is how many their register is made for:
         with more of them some newcomers are taken for somebody else, and not learned from.
+
+        `history` is an earlier log, learned from as the first rounds and under the same guarantee: each
+        row is one person's round, and counts as such. The sentence then says that the actions in it are
+        taken as given (`rounds.py`). `public_history` is a log that is declared public: it is learned
+        from without noise, and nobody in it is protected.
         """
         compiled = self.compiles if compiled is None else compiled
-        options = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
+        options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         exact = self._draws_exactly(problem, noise, seed)
         if self.guarantee(problem).trust is Trust.LOCAL:
             raise InvalidInput(f"{type(self).__name__} promises that nobody is trusted: not a learner")
         options["expected_people"] = expected_people
+        options |= {"history": history, "public_history": public_history}
         return Learner.begin(self, problem, seed=learner_seed(seed), exact=exact, **options)
 
 

@@ -1,6 +1,7 @@
 """What a policy must know beforehand: how many actions, what range, how long."""
 
 from dpbandits.problems.arms import Arms
+from dpbandits.problems.history import History
 from dpbandits.problems.kernel_contexts import KernelContexts
 from dpbandits.problems.kernels import (
     Kernel,
@@ -29,6 +30,7 @@ from dpbandits.problems.problem import Problem
 __all__ = [
     "Arms",
     "GraphicMatroid",
+    "History",
     "Kernel",
     "KernelContexts",
     "KernelProduct",

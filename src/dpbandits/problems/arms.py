@@ -1,6 +1,7 @@
 """Multi-armed bandits: a fixed number of arms, rewards in [0, 1]."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -9,8 +10,9 @@ from numba.extending import register_jitable
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.problems.history import History, Row
 from dpbandits.problems.problem import Problem
-from dpbandits.problems.testing import ProblemTesting
+from dpbandits.problems.testing import ProblemTesting, numbered_past
 from dpbandits.wording import counted
 
 COMING_AND_GOING = "which arms are in play when"
@@ -54,6 +56,10 @@ class Arms(Problem):
         """One number (or a boolean), later clipped to [0, 1]; NaN and all else are refused."""
         return checks.reward(value)
 
+    def past(self, history: History) -> Iterator[Row]:
+        """Arms that are in play from the start, with their rewards."""
+        return history.numbered(self.arms, "arms")
+
     def public_facts(self) -> tuple[str, ...]:
         """The number of arms and the range rewards are clipped to; who comes and goes, if any may."""
         facts = "the number of arms", "the reward range [0, 1]"
@@ -87,6 +93,9 @@ class _Testing(ProblemTesting[Arms]):
         """Both ends first, then the inside, far beyond both ends, and no reward at all."""
         beyond = (-1e9, 1e300, math.inf, -math.inf, problem.missing)
         return tuple((None, reward) for reward in (0.0, 1.0, 0.25, 0.5, *beyond))
+
+    def past(self, problem: Arms, people: Sequence[tuple[Any, Any]]) -> History:
+        return numbered_past(problem.arms, people)
 
     def reward_inside(self, problem: Arms, share: float, chance: np.random.Generator) -> float:
         return share

@@ -13,6 +13,7 @@ from dpbandits import checks
 from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems.history import History, Row
 from dpbandits.problems.kernels import Array, Kernel, SquaredExponential
 from dpbandits.problems.problem import Problem
 from dpbandits.problems.testing import ProblemTesting
@@ -141,6 +142,13 @@ class KernelContexts(Problem):
     def reward(self, value: Any) -> float:
         """One number, later clipped to ±`max_reward`; NaN and anything but a number are refused."""
         return checks.reward(value)
+
+    def past(self, history: History) -> Iterator[Row]:
+        """Refused: designs are chosen by policies, epoch by epoch."""
+        raise InvalidInput(
+            "kernel policies choose their own designs, and cannot learn from rows that another system "
+            "chose: start without a history"
+        )
 
     def public_facts(self) -> tuple[str, ...]:
         """What is declared."""

@@ -1,7 +1,7 @@
 """Linear bandits: every action has features, and its expected reward is linear in them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -12,8 +12,9 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.features import FeatureMap, Features, is_table
 from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems.history import History, Row
 from dpbandits.problems.problem import Problem, Shortened, UnusableContext
-from dpbandits.problems.testing import ProblemTesting
+from dpbandits.problems.testing import ProblemTesting, numbered_past
 from dpbandits.recipes import FloatRows
 from dpbandits.wording import counted
 
@@ -174,6 +175,35 @@ class LinearContexts(LinearProblem):
             )
         return self.features.each(contexts)
 
+    def past(self, history: History) -> Iterator[Row]:
+        """The features of what was chosen, which is then the first action, and the reward."""
+        rewards = history.single_rewards()
+        rows = self._chosen_rows(history)
+        with np.errstate(all="ignore"):  # a warning would tell about somebody's features
+            rows = _within(rows, np.einsum("nd,nd->n", rows, rows), self.max_norm)
+        return (((row[None, :],), 0, reward) for row, reward in zip(rows, rewards.tolist(), strict=True))
+
+    def _chosen_rows(self, history: History) -> Array:
+        features: Array | None = history.features
+        if features is None or features.shape[-1] != self.dim:
+            found = "none" if features is None else f"shape {features.shape}"
+            raise InvalidInput(f"expected history's features as {self.dim} numbers a row, got {found}")
+        if self.arms is not None and features.ndim == 2:
+            blocks = np.zeros((len(history), self.arms, self.dim))
+            blocks[np.arange(len(history)), history.chosen(self.arms, "arms")] = features
+            return blocks.reshape(len(history), -1)
+        if self.arms is None and features.ndim == 3:
+            action = history.chosen(features.shape[1], "actions")
+            return np.asarray(features[np.arange(len(history)), action])
+        if features.ndim != 2:
+            raise InvalidInput(f"expected history's features as (n, {self.dim}), not {features.shape}")
+        if history.action is not None:
+            raise InvalidInput(
+                "history's features are those of what was chosen: leave out action, or give the "
+                "features of all actions"
+            )
+        return features
+
     def public_facts(self) -> tuple[str, ...]:
         """The number of features and the bounds."""
         return (
@@ -224,6 +254,10 @@ class LinearActions(LinearProblem):
     def is_action(self, action: Any) -> bool:
         """The number of a row."""
         return super().is_action(action) and action < len(self.features)
+
+    def past(self, history: History) -> Iterator[Row]:
+        """Rows of the decision set, with their rewards."""
+        return history.numbered(len(self.features), "actions")
 
     def public_facts(self) -> tuple[str, ...]:
         """The decision set and the range of rewards."""
@@ -327,6 +361,12 @@ class _ContextsTesting(_Testing[LinearContexts]):
         )
         return tuple(((features,), value) for features, value in people)
 
+    def past(self, problem: LinearContexts, people: Sequence[tuple[Any, Any]]) -> History:
+        rows = [context[0][index % len(context[0])] for index, (context, _) in enumerate(people)]
+        finite = [np.where(np.isfinite(row).all(), row, 0.0) for row in rows]
+        rewards = [0.0 if math.isnan(reward) else reward for _, reward in people]
+        return History(features=finite, reward=rewards)
+
     def context_inside(self, problem: LinearContexts, chance: np.random.Generator) -> tuple[Array]:
         rows = chance.normal(size=(int(chance.integers(1, 5)), problem.dimension))
         rows *= chance.random((rows.shape[0], 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -346,6 +386,9 @@ class _ActionsTesting(_Testing[LinearActions]):
     def size_in_words(self, problem: LinearActions) -> str:
         """Its features."""
         return counted(problem.dimension, "feature")
+
+    def past(self, problem: LinearActions, people: Sequence[tuple[Any, Any]]) -> History:
+        return numbered_past(len(problem.features), people)
 
     def extreme_people(self, problem: LinearActions) -> tuple[tuple[None, float], ...]:
         """Both ends first, then the inside, far beyond both ends, and no reward at all."""

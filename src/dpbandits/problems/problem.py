@@ -2,11 +2,14 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
+from dpbandits.errors import InvalidInput
 from dpbandits.privacy.guarantees import Trust
+from dpbandits.problems.history import History, Row
 from dpbandits.problems.testing import ProblemTesting
 from dpbandits.recipes import Recipe
 
@@ -91,6 +94,10 @@ class Problem(Recipe):
     def missing(self) -> Any:
         """The reward that stands for none; `observe` stores it as the zero row."""
         return math.nan
+
+    def past(self, history: History) -> Iterator[Row]:
+        """The rows of an earlier log as `observe` reads them, checked."""
+        raise InvalidInput(f"{type(self).__name__} cannot start from a history")
 
     def public_facts(self) -> tuple[str, ...]:
         """What a guarantee rests on being public, beside a horizon."""

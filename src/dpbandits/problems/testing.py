@@ -1,9 +1,12 @@
 """What audits and the conformance suite must know about a kind of problem; not for users."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+
+from dpbandits.problems.history import History
 
 _INSIDE = 24  # people drawn at random for an audit
 
@@ -41,6 +44,19 @@ class ProblemTesting(ABC, Generic[P]):
     def reward_inside(self, problem: P, share: float, chance: np.random.Generator) -> Any:
         """A reward at this share of the range, as verbs are given it."""
 
+    def past(self, problem: P, people: Sequence[tuple[Any, Any]]) -> History:
+        """These people as rows of an earlier log, whose actions go round; nobody's reward is missing.
+
+        Where a problem takes no history, one that it refuses.
+        """
+        return History(reward=np.zeros(len(people)))
+
     def context_inside(self, problem: P, chance: np.random.Generator) -> Any:
         """A context as verbs are given it."""
         return None
+
+
+def numbered_past(count: int, people: Sequence[tuple[Any, Any]]) -> History:
+    """The same where actions have numbers."""
+    rewards = [0.0 if np.isnan(reward) else reward for _, reward in people]
+    return History(action=np.arange(len(people)) % count, reward=rewards)

@@ -146,7 +146,7 @@ def _released(record: Mapping[str, Any] | None, guarantee: Guarantee) -> Release
     if record is None:
         return None
     told = restored(dict(record))
-    arrays = {name: np.array(told[name], np.float64) for name in ("mean", "low", "high")}
+    arrays: dict[str, Any] = {name: np.array(told[name], np.float64) for name in ("mean", "low", "high")}
     plays, active = told["plays"], told["active"]
     return Released(
         what=told["what"],

@@ -18,11 +18,13 @@ from dpbandits.errors import HorizonReached, InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.problems import Problem
 from dpbandits.simulation.checkpoint import Checkpoint
+from dpbandits.simulation.ending import ended_by_sigterm
 from dpbandits.simulation.gpu import about_gpu, check_gpu_can, play_on_gpu
+from dpbandits.simulation.header import describe
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import Played, Seeds, Watch, begin, problem_of
 from dpbandits.simulation.timing import Timing
-from dpbandits.simulation.trace import Trace, describe
+from dpbandits.simulation.trace import Trace
 from dpbandits.worlds import Environment
 from dpbandits.worlds.timing import Delays, Traffic
 
@@ -36,7 +38,7 @@ def simulate(
     policies: Policy | Iterable[Policy] | Mapping[str, Policy],
     environment: Environment,
     rounds: int,
-    runs: int = 20,
+    runs: int | range = 20,
     seed: int | None = None,
     *,
     device: Device = "cpu",
@@ -54,9 +56,11 @@ def simulate(
 
     Run r of every policy meets the same chances and the same noise stream, whatever other policies
     are compared and however many threads work; without a `seed` a fresh one is drawn and kept in the
-    trace. With a `checkpoint`, finished runs are kept there when the work is interrupted, and the
-    same call later resumes from them, with the same result. `points` is how finely curves are kept.
-    `progress` shows a bar on a terminal, and says on the standard error what is being compiled.
+    trace. `runs=range(100, 200)` plays those of a longer simulation, and `Trace.merged` puts such parts
+    together. With a `checkpoint`, finished runs are kept there every few seconds and when the work is
+    interrupted (Ctrl-C, SIGTERM), and the same call later resumes from them, with the same result.
+    `points` is how finely curves are kept. `progress` shows a bar on a terminal, and says on the
+    standard error what is being compiled.
 
     With `in_flight` that many rounds are open at once: each is closed when as many others were decided
     since, with its reward if that has arrived. `delays` says when, in decisions: one that comes later
@@ -76,46 +80,58 @@ def simulate(
         )
     checks.integer(least=1, rounds=rounds)
     checks.one_of(("cpu", "cuda"), device=device)
-    checks.integer(least=1, limit=_MOST_ON_GPU if device == "cuda" else checks.MOST_ACTIONS, runs=runs)
+    numbers = _run_numbers(runs, _MOST_ON_GPU if device == "cuda" else checks.MOST_ACTIONS)
     threads = (os.cpu_count() or 1) if threads is None else threads
     checks.integer(least=1, limit=1024, threads=threads)
     checks.integer(least=1, limit=checks.MOST_ACTIONS, points=points)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
     checks.seed(seed)
-    rounds, runs, seed, points = int(rounds), int(runs), int(seed), int(points)
+    rounds, seed, points = int(rounds), int(seed), int(points)
     timing = Timing(in_flight=in_flight, delays=delays, traffic=traffic, patience=patience)
     problem = problem_of(environment, rounds, rounds_per_person)
     rounds_per_person = problem.rounds_per_person
     for label, policy in chosen.items():  # refuse before anything is played
-        guarantee = policy.guarantee(problem)
-        if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
-            raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
+        check_can_play(label, policy, problem, rounds)
     made_by = _checked_gpu(chosen, problem, timing) if device == "cuda" else {}
     grid = thin_grid(rounds, points)
     options: dict[str, Any] = {
         "timing": None if timing.is_one_at_a_time else timing,
         "rounds_per_person": rounds_per_person,
     }
-    header = describe(chosen, environment, rounds, runs, seed, points, **options, made_by=made_by)
-    tasks = [(label, run) for run in range(runs) for label in chosen]
-    kept = Checkpoint(checkpoint, header, grid)
+    header = describe(chosen, environment, rounds, numbers, seed, points, **options, made_by=made_by)
+    tasks = [(label, run) for run in numbers for label in chosen]
+    kept = Checkpoint(checkpoint, header)
     played: dict[Task, Played] = kept.read()
     missing = [task for task in tasks if task not in played]
     shared = progress if isinstance(progress, RoundsBar) else None
     bar = shared or RoundsBar(rounds * len(tasks), show=bool(progress))
-    with nullcontext() if shared else bar:
+    with ended_by_sigterm(), nullcontext() if shared else bar, kept.keeping(played):
         bar.spare(rounds * (len(tasks) - len(missing)))
-        try:
-            if device == "cuda":
-                _play_on_gpu(missing, chosen, environment, grid, seed, bar, played, rounds_per_person)
-            else:
-                _play_all(missing, chosen, environment, grid, seed, threads, bar, played, options)
-        except BaseException:
-            kept.write(played)
-            raise
-    kept.forget()
+        if device == "cuda":
+            _play_on_gpu(missing, chosen, environment, grid, seed, bar, played, rounds_per_person)
+        else:
+            _play_all(missing, chosen, environment, grid, seed, threads, bar, played, options)
     return Trace.of(header, grid, played)
+
+
+def check_can_play(label: str, policy: Policy, problem: Problem, rounds: int) -> None:
+    """Refuse a problem that is not the policy's, and more rounds than it promises anything for."""
+    guarantee = policy.guarantee(problem)
+    if guarantee.is_private and guarantee.horizon is not None and rounds > guarantee.horizon:
+        raise HorizonReached(f"{label} guarantees {guarantee.horizon:,} rounds, not {rounds:,}")
+
+
+def _run_numbers(runs: int | range, most: int) -> range:
+    """Which runs: the first so many, or those of a range."""
+    if not isinstance(runs, range):
+        checks.integer(least=1, limit=most, runs=runs)
+        return range(int(runs))
+    if runs.step != 1 or runs.start < 0 or not runs:
+        raise InvalidInput(f"expected runs as a number or as range(100, 200), got {checks.shown(runs)}")
+    checks.integer(least=1, limit=most, runs=len(runs))
+    checks.integer(least=1, runs=runs.stop)
+    return runs
 
 
 def _checked_gpu(policies: dict[str, Policy], problem: Problem, timing: Timing) -> dict[str, str]:

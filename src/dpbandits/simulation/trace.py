@@ -1,68 +1,31 @@
 """The result of a simulation: regret and reward on a thin grid, with all that made it."""
 
 import json
-import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.extras import extra
-from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.reports.figures import regret_figure, save_figure
 from dpbandits.reports.tables import Row, text_table
+from dpbandits.simulation.header import FORMAT, run_numbers
 from dpbandits.simulation.kept import reward_kept
-from dpbandits.simulation.run import Played, problem_of
-from dpbandits.simulation.timing import Timing
-from dpbandits.version import __version__
+from dpbandits.simulation.merging import merged_parts
+from dpbandits.simulation.run import Played
+from dpbandits.simulation.whole_file import whole_file
 from dpbandits.wording import counted
-from dpbandits.worlds import Environment
 
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT = 1
 _KEY = "dpbandits"
-
-
-def describe(
-    policies: Mapping[str, Policy],
-    environment: Environment,
-    rounds: int,
-    runs: int,
-    seed: int,
-    points: int = 100,
-    *,
-    timing: Timing | None = None,
-    rounds_per_person: int | None = None,
-    made_by: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """All that determines a trace, as JSON values; the device, the timing, … where not as usual."""
-    problem = problem_of(environment, rounds, rounds_per_person)
-    unusual = dict(made_by or {}) | ({} if timing is None else timing.to_dict())
-    if rounds_per_person is not None:
-        unusual |= {"rounds_per_person": rounds_per_person}
-    return unusual | {
-        "format": FORMAT,
-        "version": __version__,
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "python": platform.python_version(),
-        "environment": environment.to_dict(),
-        "policies": {label: policy.to_dict() for label, policy in policies.items()},
-        "guarantees": {label: p.guarantee(problem).to_dict() for label, p in policies.items()},
-        "rounds": rounds,
-        "runs": runs,
-        "seed": seed,
-        "points": points,
-    }
 
 
 class Summary(list[Row]):
@@ -98,10 +61,34 @@ class Trace:
         played: Mapping[tuple[str, int], Played],
     ) -> Self:
         """The trace of finished runs."""
-        labels, runs = list(header["policies"]), range(header["runs"])
+        labels, runs = list(header["policies"]), run_numbers(header)
         curves = {x: np.stack([played[x, run].curves for run in runs]) for x in labels}
         seconds = {x: sum(played[x, run].seconds for run in runs) for x in labels}
         return cls(header, grid, curves, seconds)
+
+    @classmethod
+    def merged(cls, parts: Iterable[Self]) -> Self:
+        """One trace of all policies and runs, as if they had been simulated together.
+
+        Parts are traces of the same simulation: other runs, `simulate(..., runs=range(100, 200))`, or
+        other policies, on the same rounds of the same world with the same seed.
+        """
+        return cls(*merged_parts(list(parts)))
+
+    def __getitem__(self, runs: slice) -> Self:
+        """Some runs of it: `trace[:100]` is the trace of the first hundred."""
+        if not isinstance(runs, slice) or runs.step not in (None, 1):
+            raise InvalidInput(f"expected runs as in trace[100:200], got {checks.shown(runs)}")
+        numbers = run_numbers(self.header)[runs]
+        if not numbers:
+            raise InvalidInput(f"there are no such runs; this trace has {self.header['runs']:,}")
+        header = {key: value for key, value in self.header.items() if key != "first_run"}
+        header |= {"runs": len(numbers)} | ({"first_run": numbers.start} if numbers.start else {})
+        share = len(numbers) / self.header["runs"]
+        curves = {label: found[runs] for label, found in self.curves.items()}
+        return type(self)(
+            header, self.rounds, curves, {label: share * spent for label, spent in self.seconds.items()}
+        )
 
     def __repr__(self) -> str:
         rounds, runs = self.header["rounds"], self.header["runs"]
@@ -163,7 +150,7 @@ class Trace:
             pl.DataFrame(
                 {
                     "policy": [label] * (runs * points),
-                    "run": np.repeat(np.arange(runs), points),
+                    "run": np.repeat(np.array(run_numbers(self.header)), points),
                     "round": np.tile(self.rounds, runs),
                     "regret": self.regret(label).ravel(),
                     "reward": self.reward(label).ravel(),
@@ -235,14 +222,12 @@ class Trace:
         if Path(path).suffix != ".parquet":
             raise InvalidInput(f"expected a trace to be saved as .parquet, got {path}")
         about = json.dumps({"header": self.header, "seconds": self.seconds})
-        whole = Path(path)
-        draft = whole.with_name(whole.name + ".part")  # an interrupted save leaves no half of a trace
         try:
-            self.table().write_parquet(draft, metadata={_KEY: about})
-            return draft.replace(whole)
+            with whole_file(Path(path)) as draft:  # an interrupted save leaves no half of a trace
+                self.table().write_parquet(draft, metadata={_KEY: about})
         except (OSError, pl.exceptions.PolarsError) as error:
-            draft.unlink(missing_ok=True)
-            raise SaveFileError(f"cannot write {whole}: {error}") from error
+            raise SaveFileError(f"cannot write {path}: {error}") from error
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

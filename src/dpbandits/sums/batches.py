@@ -182,6 +182,17 @@ def release_batch(public: Batches, secret: Buffers, slot: int, noise: Noise) -> 
     public.released[slot] += 1
 
 
+def add_public(public: Batches, secret: Buffers, slot: int, values: Array) -> None:
+    """Add a sum that is public to what is released of a slot: a batch without noise.
+
+    It moves the location of later draws by a constant, and their scale not at all.
+    """
+    public.total[slot] += values
+    public.last[slot] = values
+    public.released[slot] += 1
+    secret.exact[slot] += values
+
+
 @register_jitable(forceinline=True)
 def _release_independent(public: Batches, secret: Buffers, slot: int, noise: Noise) -> None:
     for axis in range(public.total.shape[1]):

@@ -352,6 +352,24 @@ def check_replay_in_flight(policy: Policy, world: Environment) -> None:
         require(found.private, policy, f"{places} open, patience {patience}: {found}")
 
 
+def check_history(policy: Policy, world: Environment) -> None:
+    """Started from an earlier log the guarantee holds too; or a sentence refuses it."""
+    kind = type(world.problem(ROUNDS))
+    length, rows = min(kind.testing.replay_rounds, 24), 9
+    problem, small = kind.testing.example(length), short_form(policy)
+    past = kind.testing.past(problem, kind.testing.extreme_people(problem)[:rows])
+    if refuses(InvalidInput, lambda: rehearse(small, problem, seed=1, history=past)) is not None:
+        return
+    learner = rehearse(small, problem, seed=1, history=past)
+    require(learner.rounds == learner.past.history == len(past), policy, "each row must be a round")
+    if not small.guarantee(problem).is_private:
+        return
+    require("history" in str(learner.guarantee), policy, "the guarantee must name the history")
+    options: dict[str, Any] = {"thorough": False, "in_flight": 3, "history": rows}
+    found = replay(small, problem, rounds=length, **options)
+    require(found.private, policy, f"started from a history: {found}")
+
+
 def check_local(policy: Policy, world: Environment) -> None:
     """Server and people apart decide like the rehearsal; no broadcast makes a message cost more."""
     if not isinstance(policy, LocalPolicy):
@@ -388,6 +406,7 @@ CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (
     check_memory,
     check_replay,
     check_replay_in_flight,
+    check_history,
     check_local,
     check_released,
     check_beats_uniform,

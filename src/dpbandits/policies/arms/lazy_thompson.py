@@ -67,11 +67,17 @@ class Public(NamedTuple):
 @register_jitable
 def _close(public: Public, secret: Buffers, noise: Noise) -> None:
     while any_due(public.turns.full):
-        arm, known = release_estimate(public, secret, noise), public.estimates
-        weight = known.weight[arm]
-        variance = public.unit_variance / weight + known.variance[arm] / (weight * weight)
-        public.deviation[arm] = math.sqrt(variance)
-        public.spread[arm] = known.tail[arm] * math.sqrt(known.draws[arm]) / weight
+        _restate(public, release_estimate(public, secret, noise))
+
+
+@register_jitable(forceinline=True)
+def _restate(public: Public, arm: int) -> None:
+    """The posterior of an arm."""
+    known = public.estimates
+    weight = known.weight[arm]
+    variance = public.unit_variance / weight + known.variance[arm] / (weight * weight)
+    public.deviation[arm] = math.sqrt(variance)
+    public.spread[arm] = known.tail[arm] * math.sqrt(known.draws[arm]) / weight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,3 +127,7 @@ class LazyThompson(BatchedEstimates):
             unit_variance=self.unit_variance,
         )
         return public, buffers
+
+    def restate_arm(self, public: Public, arm: int) -> None:
+        """Its posterior."""
+        _restate(public, arm)

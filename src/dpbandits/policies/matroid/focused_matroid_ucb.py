@@ -13,10 +13,12 @@ from dpbandits.engine import Chance, Noise, bare
 from dpbandits.engine.state import ANYTHING, COUNT, MOST, NOT_NEGATIVE, Limits, exactly
 from dpbandits.policies.arms.shared.estimates import (
     Estimates,
+    estimate_public,
     of_estimates,
     start_estimates,
     update_estimate,
 )
+from dpbandits.policies.arms.shared.schedules import next_length
 from dpbandits.policies.arms.shared.splitting import split_budget
 from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.shared.pending import feed
@@ -29,7 +31,7 @@ from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
 from dpbandits.problems.matroids.greedy import Greedy, rebuild, shuffle, start_greedy
-from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+from dpbandits.sums.batches import Batches, Buffers, add_public, release_batch, start_batches
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -112,16 +114,22 @@ def _close(public: Public, secret: Buffers, noise: Noise) -> None:
         if length >= public.length[item]:
             public.plays[item] += length
             public.open[item] = 0
-            public.length[item] = max(public.first_batch, math.ceil(public.growth * public.plays[item]))
+            public.length[item] = next_length(public.first_batch, public.growth, public.plays[item])
             before = public.batches.total[item, 0]
             release_batch(public.batches, secret, item, noise)
             update_estimate(known, public.batches, item, public.plays[item], length, before)
-            laplace = 2.0 * known.draws[item] * known.tail[item] * known.tail[item]
-            weight = known.weight[item]
-            public.doubt[item] = 0.25 / weight + (known.variance[item] + laplace) / (weight * weight)
-            public.tail[item] = known.tail[item] / weight
+            _restate(public, item)
     public.full[0] = 0
     public.until[0] = public.round[0]
+
+
+@register_jitable(forceinline=True)
+def _restate(public: Public, item: int) -> None:
+    known = public.estimates
+    laplace = 2.0 * known.draws[item] * known.tail[item] * known.tail[item]
+    weight = known.weight[item]
+    public.doubt[item] = 0.25 / weight + (known.variance[item] + laplace) / (weight * weight)
+    public.tail[item] = known.tail[item] / weight
 
 
 @register_jitable
@@ -275,6 +283,21 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
             caution=self.caution,
         )
         return public, buffers
+
+    def begin_public(self, problem: MatroidBases) -> tuple[Any, Any]:
+        """What is public is read of all items."""
+        public, secret = super().begin_public(problem)
+        return public._replace(fed=problem.rank), secret
+
+    def take_public(self, public: Public, secret: Buffers, seen: Public, sums: Buffers) -> None:
+        """As the first batches of their items."""
+        for item in np.flatnonzero(seen.open).tolist():
+            plays = int(seen.open[item])
+            public.plays[item] = plays
+            public.length[item] = next_length(public.first_batch, public.growth, plays)
+            add_public(public.batches, secret, item, sums.open[item])
+            estimate_public(public.estimates, public.batches, item, plays)
+            _restate(public, item)
 
     def released(self, problem: MatroidBases, public: Public) -> Reading:
         """The items' means; those that were never fed have none."""

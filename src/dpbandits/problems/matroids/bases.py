@@ -1,6 +1,7 @@
 """Matroid bandits: each round chooses a basis and sees a reward in [0, 1] for each of its items."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.problems.history import History, Row
 from dpbandits.problems.matroids.greedy import start_greedy
 from dpbandits.problems.matroids.linear import LinearMatroid
 from dpbandits.problems.matroids.matroid import Matroid
@@ -107,6 +109,28 @@ class MatroidBases(Problem):
         """Nothing for every item; long enough for any action."""
         return np.full(self.items, math.nan)
 
+    def past(self, history: History) -> Iterator[Row]:
+        """As many different items as a basis has, with a reward for each.
+
+        Some policies learn from the first few items of a basis only: in each row another is the first,
+        so that all are learned from in turn.
+        """
+        if history.features is not None:
+            raise InvalidInput("items come without contexts: leave out history's features")
+        chosen = history.chosen(self.items, "items", (self.rank,))
+        if history.reward.shape != chosen.shape:
+            raise InvalidInput(
+                f"expected a reward for each of the {self.rank} items of a row, "
+                f"not {history.reward.shape}"
+            )
+        ordered = np.sort(chosen, axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any():
+            raise InvalidInput("expected different items in each row of history's action")
+        return (
+            (None, np.roll(items, turn), np.roll(rewards, turn))
+            for turn, (items, rewards) in enumerate(zip(chosen, history.reward, strict=True))
+        )
+
     def public_facts(self) -> tuple[str, ...]:
         """The matroid and the range rewards are clipped to."""
         return "the matroid", "the reward range [0, 1]"
@@ -141,6 +165,11 @@ class _Testing(ProblemTesting[MatroidBases]):
             mixed = (np.arange(problem.items) >> digit & 1).astype(float)
             rewards += [mixed, 1.0 - mixed]
         return tuple((None, (reward,)) for reward in (*rewards, problem.missing))
+
+    def past(self, problem: MatroidBases, people: Sequence[tuple[Any, Any]]) -> History:
+        items = np.arange(problem.rank) + np.arange(len(people))[:, None]
+        rewards = [np.nan_to_num(reward[0][: problem.rank]) for _, reward in people]
+        return History(action=items % problem.items, reward=rewards)
 
     def reward_inside(self, problem: MatroidBases, share: float, chance: np.random.Generator) -> Rewards:
         return ((share + chance.random(problem.items)) % 1.0,)

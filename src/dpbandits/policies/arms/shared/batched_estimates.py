@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
 from dpbandits.engine import Noise
 from dpbandits.policies.arms.shared.episodes import close_batch, open_batch
-from dpbandits.policies.arms.shared.estimates import of_estimates, update_estimate
+from dpbandits.policies.arms.shared.estimates import (
+    estimate_public,
+    of_estimates,
+    update_estimate,
+)
 from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.arms.shared.schedules import default_schedule, next_length
 from dpbandits.policies.released import Reading
@@ -17,7 +22,7 @@ from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_FIRST
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import Arms
-from dpbandits.sums.batches import Buffers, release_batch
+from dpbandits.sums.batches import Buffers, add_public, release_batch
 
 
 @register_jitable(forceinline=True)
@@ -61,6 +66,20 @@ class BatchedEstimates(OncePerBlock):
             first_batch if self.first_batch is None else self.first_batch,
             growth if self.growth is None else self.growth,
         )
+
+    def take_public(self, public: Any, secret: Buffers, seen: Any, sums: Buffers) -> None:
+        """As the first batches of their arms."""
+        turns, plays = public.turns, seen.turns.length - seen.turns.left
+        for arm in np.flatnonzero(plays).tolist():
+            turns.plays[arm] = plays[arm]
+            turns.unknown[0] -= 1
+            open_batch(turns, arm, next_length(public.first_batch, public.growth, int(plays[arm])))
+            add_public(public.batches, secret, arm, sums.open[arm])
+            estimate_public(public.estimates, public.batches, arm, int(plays[arm]))
+            self.restate_arm(public, arm)
+
+    def restate_arm(self, public: Any, arm: int) -> None:
+        """What a policy makes of an arm's estimate, beside the estimate itself."""
 
     def released(self, problem: Arms, public: Any) -> Reading:
         """The arms' means."""

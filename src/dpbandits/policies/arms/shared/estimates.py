@@ -65,6 +65,14 @@ def update_estimate(
         estimates.variance[arm] = noise * moments[arm, 3] * (effective / moments[arm, 1]) ** 2
 
 
+def estimate_public(estimates: Estimates, batches: Batches, arm: int, plays: int) -> None:
+    """Restate an arm after a first batch that is public: its weight is 4, and it adds no noise."""
+    total = batches.total[arm, 0] + 0.5 * plays
+    estimates.moments[arm, :3] = 4.0 * total, 4.0 * plays, 16.0 * plays
+    estimates.mean[arm] = total / plays
+    estimates.weight[arm] = plays
+
+
 def of_estimates(
     what: str, known: Estimates, batches: Batches, plays: NDArray[np.int64], **others: Any
 ) -> Reading:

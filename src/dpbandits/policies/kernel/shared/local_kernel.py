@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.engine import NoSecret
-from dpbandits.engine.streams import Seed
 from dpbandits.mechanisms.rounding import rounding_step
 from dpbandits.policies.kernel.shared.outlook import warn_if_short
 from dpbandits.policies.local import LocalPolicy, Server
@@ -20,9 +19,9 @@ class LocalKernelPolicy(LocalPolicy):
     abstract: ClassVar[bool] = True
     state: ClassVar[Any]
 
-    def start(self, problem: Any, *, seed: Seed = None, broadcast: bytes | None = None) -> Server:
+    def start(self, problem: Any, **options: Any) -> Server:
         """A server; warns where the horizon is too short for the budget."""
-        server = super().start(problem, seed=seed, broadcast=broadcast)
+        server = super().start(problem, **options)
         warn_if_short(problem, self.for_people(problem).privacy)
         return server
 

@@ -46,7 +46,7 @@ from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE, NonPrivate
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearActions, LinearProblem
 from dpbandits.recipes import Ints
-from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
+from dpbandits.sums.batches import Batches, Buffers, add_public, release_batch, start_batches
 
 Array = NDArray[np.float64]
 ROUND, END, BEGAN, LONGEST = 0, 1, 2, 3
@@ -121,11 +121,17 @@ def batch_ended(public: Batched) -> bool:
 
 @register_jitable
 def close_batch(public: Batched, secret: Rows, noise: Noise) -> None:
-    """Release the open batch, unpack what is known now, and open the next."""
+    """Release the open batch, and open the next."""
     release_batch(public.batches, secret.buffers, 0, noise)
+    if public.actions.shape[0] == 0 and public.batches.weights.size == 1:
+        _weigh(public)
+    open_batch(public)
+
+
+@register_jitable
+def open_batch(public: Batched) -> None:
+    """Unpack what is known now, and plan the next batch."""
     if public.actions.shape[0] == 0:
-        if public.batches.weights.size == 1:
-            _weigh(public)
         unpack_pair(public.batches.total[0], public.gram, public.moment)
     else:
         for i in range(public.moment.size):
@@ -268,6 +274,19 @@ class BatchedLinear(OncePerBatch):
             settings=settings,
         )
         return public, Rows(buffers, np.zeros(dim))
+
+    def take_public(self, public: Batched, secret: Rows, seen: Batched, sums: Rows) -> None:
+        """As the first batch."""
+        if public.batches.weights.size == 1 and public.actions.shape[0] == 0:
+            raise InvalidInput(
+                "batches with noise of their own are weighed by it, so they cannot follow public rows: "
+                "give blocks=(512,), or history="
+            )
+        public.clock[ROUND] = public.clock[BEGAN] = seen.clock[ROUND]
+        add_public(public.batches, secret.buffers, 0, sums.buffers.open[0])
+        public.played[...] = seen.played
+        open_batch(public)
+        public.restate()
 
     def suited_to_returning(self) -> Self:
         """Batches with noise of their own, each as long as all before it."""

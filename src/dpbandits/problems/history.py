@@ -1,0 +1,103 @@
+"""Rows of an earlier log, to start a learner from: what was chosen, and what came of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits import checks
+from dpbandits.errors import InvalidInput
+
+# A row as `observe` reads it: context, action, reward.
+Row = tuple[Any, Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class History:
+    """What was chosen for whom, and what came of it: each row is one person's round.
+
+    `action`: the arm, the row of a public decision set, or the items of a basis, (n,) or (n, items).
+    `reward`: a number for each row, or for each item of it. `features`: where people bring contexts,
+    those of the action that was chosen, (n, dim); or those of all actions, (n, K, dim), and `action`
+    says which; or, where each arm has parameters of its own, the person's, and `action` is the arm.
+    `person`: who it was, where people may return. Columns of polars and pandas will do.
+
+    >>> History(action=[0, 1, 1], reward=[1.0, 0.0, 1.0])
+    <History, 3 rows>
+    """
+
+    reward: Any
+    action: Any = None
+    features: Any = None
+    person: Any = None
+
+    def __post_init__(self) -> None:
+        reward = checks.array("history's reward as a column of numbers", self.reward)
+        if reward.ndim not in (1, 2) or reward.shape[0] == 0:
+            raise InvalidInput(
+                f"expected history's reward as a column of at least one number, got shape {reward.shape}"
+            )
+        _refuse_rows("reward", "a number, without rows that have none", np.isnan(reward))
+        object.__setattr__(self, "reward", reward)
+        if self.action is not None:
+            object.__setattr__(self, "action", _whole_numbers(self.action))
+        if self.features is not None:
+            features = checks.array("history's features as rows of numbers", self.features)
+            _refuse_rows("features", "finite numbers", ~np.isfinite(features))
+            object.__setattr__(self, "features", features)
+        if self.person is not None:
+            object.__setattr__(self, "person", checks.sequence("history's person", self.person))
+        for name in ("action", "features", "person"):
+            column = getattr(self, name)
+            if column is not None and len(column) != len(self):
+                raise InvalidInput(
+                    f"expected as many rows of {name} as of reward, {len(self):,}, got {len(column):,}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def __repr__(self) -> str:
+        return f"<History, {len(self):,} rows>"  # and nothing of what they hold
+
+    def numbered(self, count: int, what: str) -> Iterator[Row]:
+        """The rows of a problem whose actions have numbers and which has no contexts."""
+        if self.features is not None:
+            raise InvalidInput(f"{what} come without contexts: leave out history's features")
+        action, reward = self.chosen(count, what), self.single_rewards()
+        return ((None, *row) for row in zip(action.tolist(), reward.tolist(), strict=True))
+
+    def chosen(self, count: int, what: str, shape: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        """The actions, each a number below `count`, or `shape` of them."""
+        if self.action is None:
+            raise InvalidInput(f"expected history's action: which of {count:,} {what} each row chose")
+        action: NDArray[np.int64] = self.action
+        if action.shape[1:] != shape:
+            size = f"{shape[0]} different {what}" if shape else "one number"
+            raise InvalidInput(f"expected {size} for each row of history's action, not {action.shape}")
+        _refuse_rows("action", f"one of {count:,} {what}", (action < 0) | (action >= count))
+        return action
+
+    def single_rewards(self) -> NDArray[np.float64]:
+        """The rewards, one of each row."""
+        if self.reward.ndim != 1:
+            raise InvalidInput(f"expected one reward for each row of a history, not {self.reward.shape}")
+        rewards: NDArray[np.float64] = self.reward
+        return rewards
+
+
+def _whole_numbers(given: Any) -> NDArray[np.int64]:
+    found = checks.array("history's action as a column of whole numbers", given)
+    if found.ndim not in (1, 2):
+        raise InvalidInput(f"expected history's action as a column of whole numbers, not {found.shape}")
+    _refuse_rows("action", "a whole number", ~(np.isfinite(found) & (found == np.floor(found))))
+    return np.clip(found, -1, 2.0**52).astype(np.int64)
+
+
+def _refuse_rows(name: str, expected: str, wrong: NDArray[np.bool_]) -> None:
+    """Which row is wrong, but not what it holds: that may be somebody's."""
+    if wrong.any():
+        row = int(np.argmax(wrong.reshape(len(wrong), -1).any(axis=1)))
+        raise InvalidInput(f"expected history's {name} to be {expected}: row {row} is not")

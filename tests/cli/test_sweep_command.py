@@ -1,0 +1,83 @@
+"""`dpbandits sweep`: plans in TOML, and what is said about them."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from dpbandits.cli.main import app
+from dpbandits.errors import InvalidInput
+
+PLAN = """
+policies = ["noise-aware-imed", "lazy-thompson:growth=0.5", "ucb1"]
+budgets = ["eps=0.5", "eps=1"]
+environments = ["bernoulli-arms:means=.9 .5"]
+rounds = 1e3
+runs = 4
+points = 3
+block = 2
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+def run(*words: object) -> str:
+    done = CliRunner().invoke(app, ["sweep", *map(str, words)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_dry_run_sweep_status(plan: Path) -> None:
+    said = run(plan, "--dry-run")
+    assert "5 cells in 10 units of work; 2e4 rounds to play, about 1 second" in said
+    assert "0 of 10 units are finished" in run(plan, "--status")
+    table, picture = plan.with_name("t.parquet"), plan.with_name("p.svg")
+    said = run(plan, "--save", table, "--plot", picture)
+    assert "Regret, 4 runs each" in said and "eps=0.5" in said and f"written: {picture}" in said
+    assert pl.read_parquet(table).height == 5 * 4 * 4 and picture.exists()
+    assert "10 of 10 units are finished" in run(plan, "--status")
+    next((plan.parent / "plan-results" / "units").iterdir()).unlink()
+    rows = json.loads(run(plan, "--status", "--json"))
+    assert sum(row["missing"] for row in rows) == 1
+    assert json.loads(run(plan, "--dry-run", "--json"))["finished"] == 9
+    rows = json.loads(run(plan, "--json"))
+    assert len(rows) == 5 and rows[0]["epsilon"] == 0.5 and rows[0]["runs"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("runs = 4", "run = 4"), "no key of a sweep .* is called 'run'; did you mean 'runs'"),
+        (("rounds = 1e3", ""), "does not say its rounds"),
+        (("rounds = 1e3", "rounds = 1.5"), "expected rounds"),
+        (('"eps=0.5", "eps=1"', "0.5"), "expected budgets as a list of texts"),
+        (('"eps=0.5", "eps=1"', '"0.5"'), "cannot read the privacy '0.5'"),
+        (("bernoulli-arms:", "bernouli-arms:"), "did you mean 'bernoulli-arms'"),
+        (("points = 3", "results = 3"), "expected results to be a folder"),
+        (("points = 3", "points = ["), "is not TOML"),
+    ],
+)
+def test_mistakes_in_a_plan_are_sentences(plan: Path, change: tuple[str, str], said: str) -> None:
+    plan.write_text(PLAN.replace(*change))
+    with pytest.raises(InvalidInput, match=said):
+        run(plan, "--status")
+
+
+def test_options_that_make_no_sense_are_sentences(plan: Path, tmp_path: Path) -> None:
+    for words, said in (
+        (("--status", "--dry-run"), "not both"),
+        (("--device", "tpu"), "expected device"),
+        (("--scheduler", "tcp://127.0.0.1:9", "--threads", "2"), "leave threads out"),
+        (("--results", plan), "is a file, not a folder"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            run(plan, *words)
+    with pytest.raises(InvalidInput, match=r"cannot read .*nothing.toml: no such file"):
+        run(tmp_path / "nothing.toml")
