@@ -63,6 +63,7 @@ $(VENV)/.runtime: $(VENV)/.python $(SOURCES)
 
 $(VENV)/.development: $(VENV)/.python $(SOURCES)
 	@$(PIP) --editable '.[dev]'
+	@$(PIP) --no-deps obp==0.4.1 # which requires torch, gigabytes that none of what is used here needs
 	@touch $@ $(VENV)/.runtime
 
 clean:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 from hand_written import (
     batched_imed,
     kernel_thompson,
@@ -25,6 +26,7 @@ import dpbandits as dpb
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.experiments.chandak.setting import TABLE_2
+from dpbandits.features import Category, Number
 from dpbandits.reports.tables import terminal_table
 from dpbandits.simulation.replicate import thin_grid
 from dpbandits.simulation.run import play
@@ -387,6 +389,38 @@ def exact_noise() -> list[dict[str, object]]:
     return rows
 
 
+def logs() -> list[dict[str, object]]:
+    """A map of features against scikit-learn's own transformers; a replay against the learner alone."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+
+    size, chance = 100_000, np.random.default_rng(0)
+    countries = ["de", "fr", "it", "es"]
+    table = pl.DataFrame(
+        {"age": chance.uniform(18, 90, size), "country": chance.choice(countries, size)}
+    )
+    features = dpb.FeatureMap([Number("age", 18, 90), Category("country", countries)])
+    parts = [("n", MinMaxScaler(), ["age"]), ("c", OneHotEncoder(), ["country"])]
+    transformer = ColumnTransformer(parts, sparse_threshold=0.0).fit(table)
+    mine, reference = best_of(lambda: features.rows(table), lambda: transformer.transform(table))
+    found = [_per_round("features, a row", mine / size, "scikit-learn's", reference / size)]
+
+    items = chance.integers(5, size=size)
+    clicks = (chance.random(size) < np.array(MEANS)[items]).astype(np.float64)
+    rows = dpb.offline.Rows(actions=items, rewards=clicks, labels=tuple("abcde"))
+    policy = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0))
+    rounds = dpb.offline.replay(policy, rows, seed=0).rounds
+
+    def alone() -> None:
+        it = policy.start(dpb.Arms(5), seed=0)
+        for _ in range(rounds):
+            it.update(it.select(), 1.0)
+
+    mine, reference = best_of(lambda: dpb.offline.replay(policy, rows, seed=0), alone)
+    what = "replay of a log, a round of five rows"
+    return [*found, _per_round(what, mine / rounds, "select + update", reference / rounds)]
+
+
 def start_up() -> list[dict[str, object]]:
     """The command line, once compiled."""
 
@@ -415,6 +449,7 @@ if __name__ == "__main__":
         *learner(),
         *linear_learner(),
         *exact_noise(),
+        *logs(),
         *start_up(),
     ]
     Console(width=130).print("Speed (best of 9, in turns)", terminal_table(rows))

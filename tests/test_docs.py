@@ -56,6 +56,14 @@ def test_the_page_of_adapters_runs() -> None:
         exec(block, {})
 
 
+def test_the_page_about_logs_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/offline.md").read_text(), re.DOTALL):
+        exec(block, names)
+    printed = capsys.readouterr().out
+    assert "NoiseAwareIMED: 0." in printed and "SNIPS 0.1" in printed
+
+
 def test_the_readme_names_exactly_the_two_commands() -> None:
     commands = re.findall(r"^make (\w+)", README, re.MULTILINE)
     assert commands == ["demo", "test"]

@@ -2,14 +2,16 @@
 
 What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, `dpb.matroids` and
 `dpb.kernels` hold all policies for one kind of problem, `dpb.local` those of the local model,
-`dpb.worlds` what `simulate` and `sweep` play on, `dpb.privacy` accounting, `dpb.audit` and `dpb.testing`
-the tests of a policy.
+`dpb.worlds` what `simulate` and `sweep` play on, `dpb.features` what makes features of columns,
+`dpb.privacy` accounting, `dpb.offline` replays and estimates on logs, `dpb.adapters` the shapes of other
+libraries, `dpb.audit` and `dpb.testing` the tests of a policy.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
-from dpbandits import arms, errors, kernels, linear, local, matroids, privacy, sweeps, worlds
+from dpbandits import arms, errors, features, kernels, linear, local, matroids, privacy, sweeps, worlds
+from dpbandits.features import FeatureMap
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
 from dpbandits.policies.kernel import KernelThompson, KernelUCB
@@ -42,14 +44,14 @@ from dpbandits.sweeps import plot_sweep, sweep
 from dpbandits.version import __version__
 
 if TYPE_CHECKING:
-    from dpbandits import adapters, audit, testing
+    from dpbandits import adapters, audit, offline, testing
 else:
 
     def __getattr__(name: str) -> object:
         """What is slow to import and seldom used; and where a name is that is not here."""
-        if name in ("adapters", "audit", "testing"):
+        if name in ("adapters", "audit", "offline", "testing"):
             return importlib.import_module(f"dpbandits.{name}")
-        for place in (arms, linear, matroids, kernels, local, worlds, privacy, errors):
+        for place in (arms, linear, matroids, kernels, local, worlds, features, privacy, errors):
             if name in getattr(place, "__all__", vars(place)):
                 short = place.__name__.removeprefix("dpbandits.")
                 raise AttributeError(f"{name} is in dpbandits.{short}: write dpb.{short}.{name}")
@@ -61,6 +63,7 @@ __all__ = [
     "Arms",
     "BetaThompson",
     "Budget",
+    "FeatureMap",
     "FocusedMatroidUCB",
     "GaussianDP",
     "Guarantee",
@@ -95,11 +98,13 @@ __all__ = [
     "arms",
     "audit",
     "errors",
+    "features",
     "kernels",
     "linear",
     "load",
     "local",
     "matroids",
+    "offline",
     "plot_sweep",
     "privacy",
     "recommend",

@@ -23,7 +23,8 @@ DPBanditsError
 
 Each carries one sentence a user can act on. Nothing is changed by a call that raises.
 
-`UnusableFeatures` is a warning: the round took place, without them.
+Warnings are `UnusableFeatures` (the round took place, without them), `ShortenedFeatures` (many rows are
+beyond what was declared) and `FittedOnData` (something that will be public was made of data).
 """
 
 import warnings
@@ -43,6 +44,19 @@ class UnusableFeatures(UserWarning):
     If she were refused instead, every round after hers would move up by one, and with it what is
     released when: that would give her away. The warning is for whoever serves her, not to be published.
     """
+
+
+class ShortenedFeatures(UserWarning):
+    """Many rows of features are beyond the declared bounds, and were shortened or cut off to them.
+
+    Said once. Privacy is not at stake, but much of what could be learned is: rows that are shortened to
+    one length differ by direction only. How many they are is raw data, so the warning does not say it;
+    it is for whoever runs the learner, not to be published.
+    """
+
+
+class FittedOnData(UserWarning):
+    """A declaration, which is public, was taken from data: no guarantee covers what it gives away."""
 
 
 # Every time, unless the application says otherwise: Python would show it once for a line of code.

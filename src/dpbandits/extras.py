@@ -17,6 +17,7 @@ PACKAGES = {
     "river": "river",
     "gymnasium": "gymnasium",
     "mabwiser": "mabwiser",
+    "sklearn": "sklearn",
     "cuda": "numba_cuda",
 }
 

@@ -26,6 +26,8 @@ from dpbandits.worlds import (
     DisjointContexts,
     Environment,
     FixedActions,
+    LoggedArms,
+    LoggedContexts,
     LowRankContexts,
     MovieRatings,
     RotatingContexts,
@@ -101,6 +103,9 @@ WORLDS = [
     SwitchingContexts(),
     RotatingContexts(),
     DisjointContexts(),
+    LoggedArms(actions=("a", "b"), rewards=((0, 0.5, 1), (1,)), weights=((3, 2, 1), (4,))),
+    LoggedContexts(("a", "b"), ((0.6, 0.0), (0.0, 1.0)), (30, 10), ((0.2, 0.4), (0.9, 0.0))),
+    LoggedContexts(("a", "b"), ((0.6, 0.0), (0.0, 1.0)), (1,), ((0.2, 0.4),), per_action=True),
 ]
 
 

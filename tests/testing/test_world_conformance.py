@@ -16,6 +16,8 @@ from dpbandits.worlds import (
     DisjointContexts,
     Environment,
     FixedActions,
+    LoggedArms,
+    LoggedContexts,
     LowRankContexts,
     MatroidArms,
     MovieRatings,
@@ -43,6 +45,19 @@ WORLDS = [
     SwitchingContexts(dim=4, actions=5, switch=500),
     RotatingContexts(dim=4, actions=5, turn=600),
     example_environment(KernelContexts),
+    LoggedArms(actions=("a", "b", "c"), rewards=((0, 1),) * 3, weights=((3, 2), (4, 1), (1, 9))),
+    LoggedArms(
+        actions=(7, 8), rewards=((1, 2.5, 5), (3,)), weights=((1, 1, 2), (9,)), reward_range=(1, 5)
+    ),
+    LoggedContexts(("a", "b"), ((0.6, 0.0), (0.0, 1.0)), (30, 10), ((0.2, 0.4), (0.9, 0.0))),
+    LoggedContexts(
+        actions=("a", "b", "c"),
+        features=((1.0, 0.5), (0.0, 1.5), (-1.0, 0.0), (0.2, 0.2), (0.0, 0.0), (2.0, 0.0)),
+        shares=(1, 3),
+        rates=((0.5, 0.1, 1.0), (0.0, 0.3, 0.7)),
+        per_action=True,
+        max_norm=2.0,
+    ),
 ]
 
 

@@ -205,14 +205,21 @@ def _learn(public: Any, secret: Any, context: Any, action: Any, reward: Any, noi
     learn(public, secret, context, action, reward, noise)
 
 
+def _select(public: Any, context: Any, explore: Any) -> Any:
+    return public.select(context, explore)
+
+
 class Compiled(NamedTuple):
-    """The compiled loop, for one run, several, and rounds in flight, and the halves of a round."""
+    """The compiled loop, for one run, several, and rounds in flight, and the halves of a round; and a
+    choice without a release, for replays.
+    """
 
     run: Callable[..., None]
     run_block: Callable[..., None]
     run_in_flight: Callable[..., None]
     decide: Callable[..., Any]
     learn: Callable[..., None]
+    select: Callable[..., Any]
 
     def notice(self, name: str, public: Any, *, in_flight: bool = False) -> str:
         """What to say while this is compiled for a policy; rounds in flight have their own loop."""
@@ -263,4 +270,6 @@ def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Compiled:
     fields of the same types would run each other's verbs.
     """
     del states  # only the key
-    return Compiled(*compiled(run_rounds, _run_block, _run_in_flight, _decide, _learn, outside=outside))
+    return Compiled(
+        *compiled(run_rounds, _run_block, _run_in_flight, _decide, _learn, _select, outside=outside)
+    )

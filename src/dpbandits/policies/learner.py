@@ -19,9 +19,11 @@ from dpbandits.errors import (
     InvalidInput,
     PrivacyError,
     RoundError,
+    ShortenedFeatures,
     TooLate,
     UnusableFeatures,
 )
+from dpbandits.features.maps import are_many, warn_of_shortened
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People
@@ -33,7 +35,7 @@ from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
 from dpbandits.problems.arms import COMING_AND_GOING
 from dpbandits.problems.history import History
-from dpbandits.problems.problem import UnusableContext
+from dpbandits.problems.problem import Shortened, UnusableContext
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
@@ -91,6 +93,7 @@ class Learner:
         self._stopped = ""  # the call that is under way, or was cut short changing the state
         self._changing = False  # whether it has begun to change it
         self._ended = ""  # why it has
+        self._shortened: int | None = 0  # decisions by shortened features; None once that was said
         self._asks_who = problem.rounds_per_person is not None
         # Held again by a signal handler of the same thread, which `_stopped` then sends away.
         forks.own_lock(self)
@@ -233,24 +236,26 @@ class Learner:
         (`rounds_per_person`), or one where it declares nothing. With `patience` every decision is told
         the time: `now`, in seconds of any public clock; an earlier one counts as the last.
         """
-        context, usable = offered_context(self.problem, offered)
+        context, notice = offered_context(self.problem, offered)
         moment = self._moment(now)
         with self._lock, self._call("decide"):
             self._refuse_past_the_horizon(1)
             opened = self._decide(context, moment, self._token(person))
-        if not usable:
-            warn_of_features()
+        if notice is not None:
+            self._warn([notice])
         action = opened.action if type(opened.action) is int else opened.action.copy()
         return Ticket(action, round_name(opened.number, self._key))
 
     def decide_many(
         self,
-        contexts: int | Sequence[Any],
+        contexts: Any,
         *,
         persons: Sequence[Any] | None = None,
         now: float | None = None,
     ) -> Tickets:
         """As many calls of `decide` as there are contexts; where there are none, say how many.
+
+        Where the problem has a feature map, a frame with a row for each person will do.
 
         >>> import dpbandits as dpb
         >>> learner = dpb.LazyThompson(privacy=dpb.PureDP(1.0)).start(dpb.Arms(3), in_flight=100)
@@ -258,11 +263,12 @@ class Learner:
         (100,)
         """
         moment = self._moment(now)
+        given: list[tuple[Any, type[Warning] | None]]
         if isinstance(contexts, int | np.integer):
             checks.integer(least=1, limit=checks.MOST_IN_FLIGHT, contexts=contexts)
-            given = [(self.problem.context(), True)] * int(contexts)
+            given = [(self.problem.context(), None)] * int(contexts)
         else:
-            brought = checks.sequence("contexts", contexts)
+            brought = self.problem.each(contexts)
             given = [offered_context(self.problem, (one,)) for one in brought]
         named = [None] * len(given) if persons is None else checks.sequence("persons", persons)
         if len(named) != len(given):
@@ -277,14 +283,13 @@ class Learner:
             tokens = [self._token(person) for person in named]
             pairs = zip(given, tokens, strict=True)
             opened = [self._decide(context, moment, token) for (context, _), token in pairs]
-        if not all(usable for _, usable in given):
-            warn_of_features()
+        self._warn([notice for _, notice in given])
         names = tuple(round_name(one.number, self._key) for one in opened)
         return Tickets(_stacked([one.action for one in opened]), names)
 
     def select(self, *offered: Any, person: Any = None) -> Any:
         """What `decide` chooses, where one round is in flight: the next call is `update` or `skip`."""
-        context, usable = offered_context(self.problem, offered)
+        context, notice = offered_context(self.problem, offered)
         rounds = self._rounds
         with self._lock:
             if self._stopped or self._forks != forks.times():
@@ -306,8 +311,8 @@ class Learner:
                 raise
             action = rounds.decide(context, self._noise, self._explore, 0.0, token).action
             self._stopped = ""
-        if not usable:
-            warn_of_features()
+        if notice is not None:
+            self._warn([notice])
         return action if type(action) is int else action.copy()
 
     def update(self, ticket: Any, reward: Any) -> None:
@@ -460,6 +465,20 @@ class Learner:
             self._refuse_past_the_horizon(1)
             return self._decide(context, now, token)
 
+    def select_again(self, *offered: Any) -> Any:
+        """`select` for somebody else in the place of the open round. Not for users: a replay by
+        rejection (`offline/replay.py`) asks again for every row that does not match.
+        """
+        context, notice = offered_context(self.problem, offered)
+        with self._lock, self._call("select"):
+            if not self._rounds.closes_at_once or self._asks_who or not self._rounds.open:
+                raise RoundError("select_again() takes one round in flight, open and for nobody")
+            self._changing = True
+            action = self._rounds.decide_again(context, self._explore).action
+        if notice is not None:
+            self._warn([notice])
+        return action if type(action) is int else action.copy()
+
     def answer_round(self, opened: Round, value: Any) -> None:
         """`update`, for a service that has found the round and checked the reward. Not for users."""
         with self._lock, self._call("update"):
@@ -538,6 +557,16 @@ class Learner:
     def _decide(self, context: Any, moment: float, person: bytes | None) -> Round:
         self._changing = True
         return self._rounds.decide(context, self._noise, self._explore, moment, person)
+
+    def _warn(self, notices: list[type[Warning] | None]) -> None:
+        """After the round was opened: as an error, a warning would undo what must count."""
+        if UnusableFeatures in notices:
+            warn_of_features(3)
+        if self._shortened is not None and ShortenedFeatures in notices:
+            self._shortened += notices.count(ShortenedFeatures)
+            if are_many(self._shortened, self.decided):
+                self._shortened = None
+                warn_of_shortened(3)
 
     def _change(self, act: str, arm: int | None) -> int:
         with self._lock, self._call(act):
@@ -635,21 +664,24 @@ class Learner:
         )
 
 
-def offered_context(problem: Problem, offered: tuple[Any, ...]) -> tuple[Any, bool]:
-    """A person's context, and whether it is what she brought."""
+def offered_context(problem: Problem, offered: tuple[Any, ...]) -> tuple[Any, type[Warning] | None]:
+    """A person's context; and, where it is not what she brought, the warning that is for."""
     try:
-        return problem.context(*offered), True
+        context = problem.context(*offered)
     except UnusableContext as unusable:
-        return unusable.instead, False
+        return unusable.instead, UnusableFeatures
+    if type(context) is Shortened:
+        return tuple(context), ShortenedFeatures
+    return context, None
 
 
-def warn_of_features() -> None:
-    """After the round was opened: as an error, a warning would undo what must count."""
+def warn_of_features(stacklevel: int) -> None:
+    """Of those that cannot be used."""
     warnings.warn(
         "features with nan or infinity: the round counts, with an action at random, and nothing is "
         "learned from it",
         UnusableFeatures,
-        stacklevel=3,
+        stacklevel=stacklevel + 1,
     )
 
 

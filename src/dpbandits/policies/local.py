@@ -21,7 +21,7 @@ import numpy as np
 from dpbandits import checks
 from dpbandits.engine import Streams, check_policy_verbs, forks, leaves, pause_if_due
 from dpbandits.engine.streams import Seed, learner_seed
-from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError
+from dpbandits.errors import HorizonReached, InvalidInput, PrivacyError, RoundError, UnusableFeatures
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies import messages
 from dpbandits.policies.learner import offered_context, warn_of_features
@@ -245,7 +245,7 @@ class Person:
 
     def select(self, *offered: Any) -> Any:
         """Her action; `offered` is her context, where there is one. Neither is sent anywhere."""
-        context, usable = offered_context(self.problem, offered)
+        context, notice = offered_context(self.problem, offered)
         with self._lock, self._alone():
             if self._begun:
                 raise RoundError("this person has her action: report() its reward, or skip()")
@@ -256,8 +256,8 @@ class Person:
             elif isinstance(action, np.ndarray):
                 action = action.copy()
             self._open = (context, action)
-        if not usable:
-            warn_of_features()
+        if notice is UnusableFeatures:
+            warn_of_features(2)
         return action
 
     def report(self, reward: Any) -> bytes:

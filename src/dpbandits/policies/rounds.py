@@ -118,10 +118,11 @@ class Rounds:
         self.past = Past()
         self.given = 0  # public rows that the state counts among its rounds
         self.now = 0.0  # the time of the last decision
-        self._hands, steps = Hands(), steps_of(public)
+        self._hands, steps, self._select = Hands(), steps_of(public), type(public).select
         if compiled:
             code = compiled_for(public)
             steps = Steps(partial(self._hands.decide, code.decide), code.learn)
+            self._select = code.select
         self._decide, self._learn = steps
         self.is_local = is_local(type(public))
         self.leader: tuple[Any, Any] = (None, None)  # what it was made of, and the best action known
@@ -156,6 +157,18 @@ class Rounds:
         opened = Round(self.decided, action, kept, self.now, person, counts)
         self.open.append(opened)
         self.decided += 1
+        return opened
+
+    def decide_again(self, context: Any, explore: Any) -> Round:
+        """Choose for somebody else in the place of the one round that is open.
+
+        Nothing is released or counted: to all that is learned it is as if she had come first.
+        """
+        last = self.open.pop()
+        chosen = self._select(self.public, context, explore)
+        action = chosen[0].copy() if type(chosen) is tuple else int(chosen)
+        opened = Round(last.number, action, (context, action), last.began)
+        self.open.append(opened)
         return opened
 
     def answer(self, opened: Round, reward: Any, noise: Any) -> Any:

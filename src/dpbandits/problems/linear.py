@@ -3,16 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.features import FeatureMap, Features, is_table
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.history import History, Row
-from dpbandits.problems.problem import Problem, UnusableContext
+from dpbandits.problems.problem import Problem, Shortened, UnusableContext
 from dpbandits.problems.testing import ProblemTesting, numbered_past
 from dpbandits.recipes import FloatRows
 from dpbandits.wording import counted
@@ -70,12 +71,18 @@ class LinearContexts(LinearProblem):
     vector of `dim` numbers instead, and each arm has parameters of its own: the features of arm a
     are that vector in block a of arms·dim. (The matrix of them all, as `disjoint_features` makes it,
     is taken as well.)
+
+    With `features` a person's columns are brought to numbers by a declared map: ``select`` then takes
+    frames, dictionaries and lists of them (`dpbandits.features`). An array is still taken as it is.
     """
 
     dim: Annotated[int, "How many features an action (or, with arms, a person) has."]
     arms: Annotated[
         int | None, "With arms, each person brings one vector and every arm has parameters of its own."
     ] = None
+    features: Annotated[Features | None, "How a person's columns become features, by declaration."] = (
+        field(default=None, kw_only=True)
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,6 +90,29 @@ class LinearContexts(LinearProblem):
         if self.arms is not None:
             # With one arm there is nothing to decide.
             checks.integer(least=2, limit=checks.MOST_FEATURES // self.dim, arms=self.arms)
+        if self.features is not None:
+            self._check_map(self.features)
+
+    def _check_map(self, features: Features) -> None:
+        if not isinstance(features, Features):
+            raise InvalidInput(f"expected features to be a FeatureMap, got {checks.shown(features)}")
+        if features.dimension != self.dim:
+            raise InvalidInput(
+                f"expected dim={features.dimension}, as many features as the map makes, got {self.dim}"
+            )
+        if features.max_norm > self.max_norm * (1.0 + 1e-9):
+            raise InvalidInput(
+                f"expected max_norm of at least {features.max_norm:g}, that of the map, "
+                f"got {self.max_norm:g}"
+            )
+
+    @classmethod
+    def of(cls, features: Features, *, arms: int | None = None, **others: Any) -> Self:
+        """The problem of a declared map, with its number of features and its bound."""
+        if not isinstance(features, Features):
+            raise InvalidInput(f"expected a FeatureMap, got {checks.shown(features)}")
+        others.setdefault("max_norm", features.max_norm)
+        return cls(features.dimension, arms, features=features, **others)
 
     @property
     def dimension(self) -> int:
@@ -103,7 +133,11 @@ class LinearContexts(LinearProblem):
         shape = f"a vector of {self.dim}" if self.arms else f"a (K, {self.dim}) array of"
         if len(offered) != 1:
             raise InvalidInput(f"select() takes one thing, {shape} features; got {len(offered)}")
-        given = checks.array(f"{shape} features", offered[0])
+        cut = False
+        if self.features is not None and is_table(offered[0]):
+            given, cut = self.read(offered[0])
+        else:
+            given = checks.array(f"{shape} features", offered[0])
         if self.arms is not None and given.shape != (self.arms, self.dimension):
             if given.shape != (self.dim,):
                 raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
@@ -116,12 +150,30 @@ class LinearContexts(LinearProblem):
         with np.errstate(all="ignore"):
             # Most are within the bound; what is not finite is not.
             if np.vecdot(given, given).max() <= self.max_norm * self.max_norm:
-                return (given,)
+                return Shortened((given,)) if cut else (given,)
             if not np.isfinite(given).all():
                 # With zeros every action is as good as another, and the row learned from is zero.
                 raise UnusableContext((np.zeros_like(given),))
             square = np.einsum("kd,kd->k", given, given)
-            return (_within(given, square, self.max_norm),)
+            within = _within(given, square, self.max_norm)
+            return Shortened((within,)) if cut or (within != given).any() else (within,)
+
+    def read(self, table: Any) -> tuple[Array, bool]:
+        """A person's table as the array that `context` takes too; and whether any of it was cut off."""
+        assert self.features is not None
+        given, cut = self.features.context(table)
+        return (given[0] if self.arms is not None and given.shape[0] == 1 else given), cut
+
+    def each(self, contexts: Any) -> list[Any]:
+        """Also of a frame with a row for each person, where one row is all that she brings."""
+        if isinstance(contexts, list | tuple) or not is_table(contexts):
+            return super().each(contexts)
+        if self.features is None or (self.arms is None and isinstance(self.features, FeatureMap)):
+            raise InvalidInput(
+                "a frame is one person a row where the problem has a FeatureMap and arms, or "
+                "CrossedFeatures; otherwise give a list with one context for each person"
+            )
+        return self.features.each(contexts)
 
     def past(self, history: History) -> Iterator[Row]:
         """The features of what was chosen, which is then the first action, and the reward."""
@@ -157,6 +209,7 @@ class LinearContexts(LinearProblem):
         return (
             "the number of features",
             f"the bounds {self.max_norm:g} on their norm and ±{self.max_reward:g} on rewards",
+            *(("how columns become features",) if self.features is not None else ()),
         )
 
 

@@ -22,6 +22,10 @@ class UnusableContext(Exception):
         self.instead = instead
 
 
+class Shortened(tuple[Any, ...]):
+    """A context of which something was brought within the declared bounds; otherwise like any other."""
+
+
 @dataclass(frozen=True)
 class Problem(Recipe):
     """What is declared before the first round.
@@ -57,6 +61,10 @@ class Problem(Recipe):
         What no data can be (another type, another shape) is refused. What a person may have brought is
         not: `UnusableContext` has the context to play her round with.
         """
+
+    def each(self, contexts: Any) -> list[Any]:
+        """What many people brought, one by one, for `decide_many`."""
+        return checks.sequence("contexts", contexts)
 
     @property
     def kept_features(self) -> int | None:

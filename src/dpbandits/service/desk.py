@@ -30,12 +30,14 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine.compiler import noticing
 from dpbandits.errors import HorizonReached, InvalidInput, ServiceError
+from dpbandits.features import is_table
 from dpbandits.policies import TrustedPolicy
 from dpbandits.policies.learner import Learner, offered_context
 from dpbandits.policies.people import People
 from dpbandits.policies.released import Released
 from dpbandits.policies.saving import restore
 from dpbandits.privacy.guarantees import Guarantee
+from dpbandits.problems import LinearContexts
 from dpbandits.service.refusals import Refusal
 from dpbandits.service.terms import Terms, actions_of, check_label
 
@@ -366,5 +368,9 @@ def read_context(problem: Any, given: Any) -> tuple[Any, Any]:
     """What a request brought, in the form that is logged, and the context made of it."""
     if given is None:
         return None, offered_context(problem, ())[0]
-    offered = _numbers(given) if isinstance(given, list) else given
+    offered = given
+    if isinstance(problem, LinearContexts) and problem.features is not None and is_table(given):
+        offered, _ = problem.read(given)  # what is logged are features, not columns
+    elif isinstance(given, list):
+        offered = _numbers(given)
     return offered, offered_context(problem, (offered,))[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpbandits import checks, notation
 from dpbandits.errors import DPBanditsError, InvalidInput, ServiceError
+from dpbandits.features import CrossedFeatures
 from dpbandits.policies import LocalPolicy, Policy
 from dpbandits.privacy.guarantees import Guarantee, Trust
 from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContexts, MatroidBases, Problem
@@ -161,6 +162,8 @@ def actions_of(problem: Problem) -> int | None:
             return problem.arms
         case LinearActions():
             return len(problem.features)
+        case LinearContexts(features=CrossedFeatures() as pairs):
+            return len(pairs.actions)
         case LinearContexts():
             return problem.arms
         case KernelContexts():

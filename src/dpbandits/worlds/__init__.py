@@ -11,6 +11,7 @@ from dpbandits.worlds.linear import (
     SphereContexts,
     SwitchingContexts,
 )
+from dpbandits.worlds.logged import LoggedArms, LoggedContexts
 from dpbandits.worlds.matroids import MatroidArms
 from dpbandits.worlds.movielens import MovieRatings
 from dpbandits.worlds.timing import DayAndNight, Delays, LogNormal, Traffic
@@ -24,6 +25,8 @@ __all__ = [
     "FixedActions",
     "KernelWorld",
     "LogNormal",
+    "LoggedArms",
+    "LoggedContexts",
     "LowRankContexts",
     "MatroidArms",
     "MovieRatings",

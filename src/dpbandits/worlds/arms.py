@@ -18,7 +18,9 @@ from dpbandits.worlds.environment import Environment, means_in_words
 
 
 @dataclass(frozen=True)
-class _ArmsEnvironment(Environment):
+class ArmsEnvironment(Environment):
+    """Arms whose means are known."""
+
     abstract: ClassVar[bool] = True
     law: ClassVar[str]  # of the rewards, in a word
 
@@ -51,7 +53,7 @@ def _tuple(name: str, values: Iterable[float]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class BernoulliArms(_ArmsEnvironment):
+class BernoulliArms(ArmsEnvironment):
     """Arm i pays 1 with probability means[i], else 0."""
 
     law: ClassVar[str] = "Bernoulli"
@@ -94,7 +96,7 @@ class BernoulliWorld(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TruncatedExponentialArms(_ArmsEnvironment):
+class TruncatedExponentialArms(ArmsEnvironment):
     """Arm i pays X in [0, 1] with density proportional to exp(−rates[i]·x)."""
 
     law: ClassVar[str] = "truncated exponential"

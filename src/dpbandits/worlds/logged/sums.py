@@ -1,0 +1,42 @@
+"""What groups of rows of a log were paid, in one pass over it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpbandits.extras import extra
+from dpbandits.worlds.logged.table import PROPENSITY, REWARD, Log
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHARE = "dpbandits:share"  # of the range of rewards
+_WEIGHT = "dpbandits:weight"
+# Sums are of whole numbers of such parts: in whatever order rows are read, they are the same.
+_UNIT, _UNIT_OF_WEIGHTS = 2.0**32, 2.0**16
+_LEAST_PROPENSITY = 1e-6  # its row counts a million times as it is, and the sums fit 64 bits
+
+
+def sums_by(
+    log: Log, by: "Sequence[str | pl.Expr]", reward_range: tuple[float, float]
+) -> "pl.DataFrame":
+    """For each group its `weight` in rows, `mean` as a share of the range, `least` and `most` reward.
+
+    With propensities, each row counts 1/propensity.
+    """
+    with extra("tables"):
+        import polars as pl
+
+    low, high = reward_range
+    is_weighted = PROPENSITY in log.frame.collect_schema()
+    unit = _UNIT_OF_WEIGHTS if is_weighted else _UNIT
+    weight = 1.0 / pl.col(PROPENSITY).clip(_LEAST_PROPENSITY) if is_weighted else pl.lit(1.0)
+    share = ((pl.col(REWARD) - low) / (high - low)).alias(SHARE)
+    rows = log.frame.with_columns(weight.alias(_WEIGHT), share)
+    weights, totals = pl.col(_WEIGHT) * unit, pl.col(_WEIGHT) * pl.col(SHARE) * unit
+    sums = rows.group_by(*by).agg(
+        (weights.round().cast(pl.Int64).sum() / unit).alias("weight"),
+        (totals.round().cast(pl.Int64).sum() / unit).alias("total"),
+        pl.col(REWARD).min().alias("least"),
+        pl.col(REWARD).max().alias("most"),
+    )
+    return log.collect(sums.with_columns((pl.col("total") / pl.col("weight")).alias("mean")))

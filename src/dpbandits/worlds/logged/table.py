@@ -1,0 +1,335 @@
+"""A log as people keep it, as one lazy table whose columns are checked: polars reads it in pieces."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dpbandits import checks
+from dpbandits.errors import InvalidInput
+from dpbandits.extras import extra
+from dpbandits.wording import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# A path, a frame of polars or pandas, an Arrow table, or columns by name.
+Source: TypeAlias = Any
+Label: TypeAlias = str | int
+# What the columns of a log are called here, whatever they were called there.
+ACTION, REWARD, PROPENSITY = "dpbandits:action", "dpbandits:reward", "dpbandits:propensity"
+POSITION = "dpbandits:position"
+_SHOWN = 10  # values of a column, in a sentence
+
+
+@dataclass(frozen=True)
+class Log:
+    """Checked rows: `ACTION`, `REWARD` as a number, whatever else was asked for, and their source.
+
+    Context columns keep their names. Nothing is in memory: `frame` reads the source again each time.
+    """
+
+    frame: "pl.LazyFrame"
+    name: str
+    rows: int
+
+    def collect(self, query: "pl.LazyFrame") -> "pl.DataFrame":
+        """The result of a query on `frame`, piece by piece."""
+        return _collect(query, self.name)
+
+
+def read_log(
+    source: Source,
+    *,
+    action: str,
+    reward: str,
+    propensity: str | None = None,
+    position: str | None = None,
+    at: Label | None = None,
+    context: Sequence[str] = (),
+    reward_range: tuple[float, float] = (0.0, 1.0),
+) -> Log:
+    """Look at every row once, and refuse in one sentence what is not a log.
+
+    With `at`, only the rows whose `position` is that. Rewards must be within `reward_range`.
+    """
+    table = scan(source)
+    named = {"action": action, "reward": reward, "propensity": propensity, "position": position}
+    table.check_columns({role: name for role, name in named.items() if name is not None}, context)
+    low, high = check_range(reward_range)
+    chosen = [table.label(action, ACTION), table.number(reward, REWARD)]
+    faults = [table.missing(action), *table.no_numbers(reward)]
+    faults.append(table.beyond(reward, low, high))
+    if propensity is not None:
+        chosen.append(table.number(propensity, PROPENSITY))
+        faults += [*table.no_numbers(propensity), table.no_propensity(propensity)]
+    if position is not None:
+        chosen.append(table.label(position, POSITION))
+        faults.append(table.missing(position))
+    for name in context:
+        chosen.append(table.value(name))
+        faults += table.no_values(name)
+    if position is None and at is not None:
+        raise InvalidInput(f"which column says the position? say position=…, or leave out at={at!r}")
+    if position is not None:
+        table = table.only(position, at)
+    return Log(table.frame.select(chosen), table.name, table.refuse(faults))
+
+
+def check_range(given: Any) -> tuple[float, float]:
+    """Two numbers, the smaller first."""
+    ends = checks.sequence("reward_range", given)
+    if len(ends) != 2:
+        raise InvalidInput(f"expected reward_range as (low, high), got {checks.shown(given)}")
+    low, high = (checks.number("reward_range", end) for end in ends)
+    if not -checks.MOST_BOUND <= low < high <= checks.MOST_BOUND:
+        raise InvalidInput(f"expected reward_range as (low, high), low below high; got {(low, high)}")
+    return low, high
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Rows that cannot be right, and what is wrong with them."""
+
+    rows: "pl.Expr"
+    said: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A lazy frame and what is known of it before any row is read."""
+
+    frame: "pl.LazyFrame"
+    name: str
+    kinds: "pl.Schema"
+    is_text: bool = False  # a CSV file, all of whose columns are texts until they are needed
+
+    def check_columns(self, roles: Mapping[str, str], context: Sequence[str] = ()) -> None:
+        """Each is there, and has one role."""
+        if not self.kinds:
+            raise InvalidInput(f"{self.name} has no columns")
+        taken: dict[str, str] = {}
+        listed = checks.sequence("context columns", context)
+        for role, name in (*roles.items(), *(("context", name) for name in listed)):
+            checks.known(f"column of {self.name}", name, self.kinds.names())
+            if name in taken:
+                raise InvalidInput(f"column {name!r} cannot be both {taken[name]} and {role}")
+            taken[name] = role
+
+    def label(self, name: str, role: str) -> "pl.Expr":
+        """A column that names things: whole numbers or texts."""
+        with extra("tables"):
+            import polars as pl
+
+        kind = self.kinds[name]
+        if kind.is_integer() or kind == pl.String:
+            return pl.col(name).alias(role)
+        if kind in (pl.Boolean, pl.Categorical, pl.Enum, pl.Null):
+            return pl.col(name).cast(pl.String).alias(role)
+        raise InvalidInput(f"column {name!r} of {self.name} is {kind}; expected names or whole numbers")
+
+    def number(self, name: str, role: str) -> "pl.Expr":
+        """A column of numbers; true and false are 1 and 0."""
+        with extra("tables"):
+            import polars as pl
+
+        kind = self.kinds[name]
+        if self.is_text:
+            word = pl.col(name).str.strip_chars().str.to_lowercase()
+            return word.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False).alias(role)
+        if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
+            return pl.col(name).cast(pl.Float64).alias(role)
+        raise InvalidInput(f"column {name!r} of {self.name} is {kind}; expected numbers")
+
+    def value(self, name: str) -> "pl.Expr":
+        """A column of a context: numbers or names."""
+        with extra("tables"):
+            import polars as pl
+
+        kind = self.kinds[name]
+        if kind.is_numeric() or kind in (pl.Boolean, pl.String, pl.Null):
+            return pl.col(name)
+        if kind in (pl.Categorical, pl.Enum):
+            return pl.col(name).cast(pl.String)
+        raise InvalidInput(f"column {name!r} of {self.name} is {kind}; expected numbers or names")
+
+    def missing(self, name: str) -> Fault:
+        """Rows without a value."""
+        with extra("tables"):
+            import polars as pl
+
+        return Fault(pl.col(name).is_null(), f"column {name!r} is empty")
+
+    def no_numbers(self, name: str) -> list[Fault]:
+        """Rows without a finite number."""
+        read = self.number(name, name)
+        found = [self.missing(name), Fault(~read.is_finite(), f"column {name!r} is nan or infinite")]
+        if self.is_text:
+            unread = read.is_null() & ~self.missing(name).rows
+            found.append(Fault(unread, f"column {name!r} is not a number"))
+        return found
+
+    def no_values(self, name: str) -> list[Fault]:
+        """Rows without a value that equals itself."""
+        return self.no_numbers(name) if self.kinds[name].is_numeric() else [self.missing(name)]
+
+    def beyond(self, name: str, low: float, high: float) -> Fault:
+        """Rewards outside the declared range."""
+        read = self.number(name, name)
+        return Fault(
+            (read < low) | (read > high),
+            f"column {name!r} is outside the range {low:g} to {high:g}",
+            "; declare the range of rewards, reward_range=(low, high), by what they can be and not by "
+            "what they were",
+        )
+
+    def no_propensity(self, name: str) -> Fault:
+        """What is not the probability of something that happened."""
+        read = self.number(name, name)
+        return Fault(
+            ~((read > 0.0) & (read <= 1.0)),
+            f"column {name!r} is no probability above 0 and up to 1",
+            "; a propensity is the chance with which the action shown was chosen",
+        )
+
+    def positions(self, position: str) -> list[Label]:
+        """The different values of a column."""
+        with extra("tables"):
+            pass
+
+        self.check_columns({"position": position})
+        read = self.frame.select(self.label(position, POSITION).unique())
+        return sorted_labels(_collect(read, self.name)[POSITION].drop_nulls().to_list())
+
+    def only(self, position: str, at: Label | None) -> "Table":
+        """The rows at one position, which must be one that there is."""
+        with extra("tables"):
+            pass
+
+        known = self.positions(position)
+        found = [place for place in known if str(place) == str(at)]
+        if not found:
+            has = f"column {position!r} of {self.name}"
+            listed = ", ".join(map(str, known[:_SHOWN])) + (", …" if len(known) > _SHOWN else "")
+            if at is not None:
+                raise InvalidInput(f"{has} is never {at!r}; it has {listed}")
+            raise InvalidInput(f"which position? {has} has {listed}; say at={(known or ['…'])[0]!r}")
+        chosen = self.frame.filter(self.label(position, POSITION) == found[0])
+        return Table(chosen, self.name, self.kinds, self.is_text)
+
+    def refuse(self, faults: Sequence[Fault]) -> int:
+        """How many rows there are; one sentence about the first fault that any of them has."""
+        with extra("tables"):
+            import polars as pl
+
+        sums = [fault.rows.fill_null(value=False).sum().alias(str(i)) for i, fault in enumerate(faults)]
+        rows, *found = _collect(self.frame.select(pl.len().alias("rows"), *sums), self.name).row(0)
+        if rows == 0:
+            raise InvalidInput(f"{self.name} has no rows")
+        for count, fault in zip(found, faults, strict=True):
+            if count:
+                first = self.frame.with_row_index("row").filter(fault.rows).select("row").head(1)
+                where = _collect(first, self.name).item() + 1
+                raise InvalidInput(
+                    f"{fault.said} in {counted(count, 'row')} of {self.name}, first in row {where:,}"
+                    f"{fault.advice}"
+                )
+        return int(rows)
+
+
+def positions_of(source: Source, position: str) -> list[Label]:
+    """The different values of a column, in order."""
+    return scan(source).positions(position)
+
+
+def scan(source: Source) -> Table:
+    """Whatever the user has, as a lazy table; a file is only opened."""
+    with extra("tables"):
+        import polars as pl
+
+    if isinstance(source, str | Path):
+        return _scan_file(source)
+    name = "the table"
+    with _reading(name):
+        if isinstance(source, pl.LazyFrame):
+            return Table(source, name, source.collect_schema())
+        frame = _framed(source)
+    return Table(frame.lazy(), name, frame.schema)
+
+
+def _framed(source: Source) -> "pl.DataFrame":
+    """Tables in memory. Of pandas' only its arrays are used, so that pyarrow is not needed."""
+    import polars as pl
+
+    if isinstance(source, pl.DataFrame):
+        return source
+    if isinstance(source, Mapping):
+        return pl.DataFrame(dict(source), strict=False)
+    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+        return pl.DataFrame({str(name): _column(source[name]) for name in source.columns})
+    if hasattr(source, "__arrow_c_stream__"):
+        return pl.DataFrame(source)
+    raise InvalidInput(
+        "expected a log as the path of a .parquet or .csv file, a frame of polars or pandas, an Arrow "
+        f"table or a dict of columns; got {checks.kind_of(source)}"
+    )
+
+
+def _column(series: Any) -> "pl.Series":
+    """A column of pandas: its missing texts are nan, which is no text."""
+    import polars as pl
+
+    values = series.to_numpy()
+    if values.dtype.kind == "O":
+        return pl.Series([None if value != value else value for value in values.tolist()])
+    return pl.Series(values)
+
+
+def _scan_file(source: str | Path) -> Table:
+    """By its suffix; a pattern such as logs/*.parquet is all files that fit it."""
+    import polars as pl
+
+    path = Path(source)
+    files = [path] if path.exists() else sorted(path.parent.glob(path.name or "*"))
+    if not files:
+        raise InvalidInput(f"there is no file {path}")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; for all files in it write {path}/*.parquet")
+    if path.suffix not in (".parquet", ".csv"):
+        raise InvalidInput(f"expected a log to end in .parquet or .csv, got {path}")
+    if not any(file.stat().st_size for file in files):
+        raise InvalidInput(f"{path.name} is empty")
+    with _reading(path.name):
+        if path.suffix == ".parquet":
+            frame = pl.scan_parquet(files, glob=False)
+        else:  # as texts: types guessed from the first rows would be wrong for some later one
+            frame = pl.scan_csv(files, infer_schema=False, glob=False)
+        return Table(frame, path.name, frame.collect_schema(), path.suffix == ".csv")
+
+
+def _collect(query: "pl.LazyFrame", name: str) -> "pl.DataFrame":
+    with _reading(name):
+        return query.collect(engine="streaming")
+
+
+@contextlib.contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """What polars says against a table, as one sentence."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError, TypeError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InvalidInput(f"cannot read {name}: {reason}") from None
+
+
+def sorted_labels(labels: Sequence[Label]) -> list[Label]:
+    """In order; texts that are all whole numbers, as a CSV file has them, by their size."""
+    if all(
+        isinstance(label, str) and label.isdecimal() and str(int(label)) == label for label in labels
+    ):
+        return sorted(labels, key=int)
+    return sorted(labels)

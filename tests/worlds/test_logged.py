@@ -1,0 +1,387 @@
+"""Worlds of logs: read from all sorts of tables, exact, and every wrong table is one sentence."""
+
+import datetime
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dpbandits as dpb
+from dpbandits.errors import InvalidInput
+from dpbandits.worlds import LoggedArms, LoggedContexts
+from dpbandits.worlds.arms import BernoulliWorld
+from dpbandits.worlds.logged.arms import EmpiricalWorld
+
+LOG: dict[str, Any] = {
+    "item": ["b", "a", "a", "b", "a", "c"],
+    "click": [0, 1, 0, 0, 1, 1],
+    "stars": [1.0, 5.0, 2.5, 1.0, 5.0, 4.0],
+    "p": [0.5, 0.25, 0.25, 0.5, 0.5, 1.0],
+    "place": [1, 1, 2, 2, 1, 2],
+    "hour": [0.0, 0.5, 0.0, 0.5, 0.0, 0.5],
+    "price": [0.1, 0.2, 0.2, 0.1, 0.2, 0.3],
+    "word": ["x", "y", "x", "y", "x", "y"],
+}
+COLUMNS: dict[str, Any] = {"action": "item", "reward": "click"}
+
+
+def _written(folder: Path, suffix: str) -> Path:
+    path = folder / f"log{suffix}"
+    frame = pl.DataFrame(LOG)
+    frame.write_parquet(path) if suffix == ".parquet" else frame.write_csv(path)
+    return path
+
+
+class Arrow:
+    """A table that only speaks Arrow's protocol."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return pl.DataFrame(LOG).__arrow_c_stream__(requested_schema)
+
+
+def test_every_kind_of_table_gives_the_same_world(tmp_path: Path) -> None:
+    world = LoggedArms.read(LOG, **COLUMNS)
+    assert world.actions == ("a", "b", "c") and world.arm_means() == (2 / 3, 0.0, 1.0)
+    frame = pl.DataFrame(LOG)
+    arrays = {name: np.array(values) for name, values in LOG.items()}
+    flags = frame.with_columns(pl.col("click").cast(pl.Boolean), pl.col("item").cast(pl.Categorical))
+    files = [_written(tmp_path, suffix) for suffix in (".parquet", ".csv")]
+    for source in (frame, frame.lazy(), arrays, flags, Arrow(), *files, str(tmp_path / "*.csv")):
+        again = LoggedArms.read(source, **COLUMNS)
+        assert (again.actions, again.rewards, again.weights) == (
+            world.actions,
+            world.rewards,
+            world.weights,
+        )
+    assert LoggedArms.read(files[0], **COLUMNS).title == "log.parquet"
+
+
+def test_frames_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(LOG)
+    assert LoggedArms.read(frame, **COLUMNS) == LoggedArms.read(LOG, **COLUMNS)
+    frame.loc[2, "item"] = None
+    with pytest.raises(
+        InvalidInput, match="column 'item' is empty in 1 row of the table, first in row 3"
+    ):
+        LoggedArms.read(frame, **COLUMNS)
+
+
+def test_numbers_in_csv_files_are_read_whatever_the_first_rows_are(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("item,r\n" + "2,0\n10,true\n" * 3000 + "2,0.25\n10,False\n")
+    world = LoggedArms.read(path, action="item", reward="r")
+    assert world.actions == ("2", "10")  # by their size
+    assert world.arm_means() == (0.25 / 3001, 3000 / 3001)
+
+
+def test_rewards_are_the_logs_own_with_its_mean() -> None:
+    world = LoggedArms.read(LOG, action="item", reward="stars", reward_range=(1, 5))
+    assert world.rewards == ((2.5, 5.0), (1.0,), (4.0,)) and world.weights == ((1, 2), (2,), (1,))
+    assert world.arm_means() == pytest.approx(((12.5 / 3 - 1) / 4, 0.0, 0.75))
+    state, chance = world.world(), np.random.default_rng(0)
+    assert isinstance(state, EmpiricalWorld)
+    paid = [state.pay(None, 0, chance) for _ in range(3000)]
+    assert set(paid) == {0.375, 1.0} and paid.count(1.0) == pytest.approx(2000, abs=150)
+    assert isinstance(LoggedArms.read(LOG, **COLUMNS).world(), BernoulliWorld)
+
+
+def test_many_rewards_are_kept_in_parts_without_changing_the_mean() -> None:
+    chance = np.random.default_rng(1)
+    table = {"item": chance.integers(0, 3, 20_000), "paid": chance.gamma(1.0, 2.0, 20_000).clip(0, 50)}
+    world = LoggedArms.read(table, action="item", reward="paid", reward_range=(0, 50))
+    assert max(map(len, world.rewards)) <= 128
+    for item, mean in zip(world.actions, world.arm_means(), strict=True):
+        rows = table["paid"][table["item"] == item]
+        assert 50 * mean == pytest.approx(rows.mean(), rel=1e-7)
+    # The order of rows, and so of threads, changes nothing.
+    order = chance.permutation(20_000)
+    shuffled = {name: values[order] for name, values in table.items()}
+    assert LoggedArms.read(shuffled, action="item", reward="paid", reward_range=(0, 50)) == world
+
+
+def test_propensities_make_rates_everybodys() -> None:
+    """Item a was shown to few of those who click; with 1/p they count as many as they are."""
+    world = LoggedArms.read(LOG, **COLUMNS, propensity="p")
+    assert world.arm_means()[0] == (4 + 2) / (4 + 4 + 2)
+    assert world.weights[0] == (4.0, 6.0)
+
+
+def test_positions() -> None:
+    worlds = LoggedArms.read_positions(
+        {name: values + values for name, values in LOG.items()}, **COLUMNS, position="place"
+    )
+    assert list(worlds) == [1, 2]
+    assert worlds[1].actions == ("a", "b") and worlds[1].arm_means() == (1.0, 0.0)
+    assert worlds[2] == LoggedArms.read(
+        pl.concat([pl.DataFrame(LOG)] * 2), **COLUMNS, position="place", at="2"
+    )
+    assert worlds[2].in_words() == "3 actions of means 1 to 0 in the table, place 2"
+
+
+def test_contexts_have_the_rates_of_their_rows() -> None:
+    world = LoggedContexts.read(LOG, **COLUMNS, context=["hour"])
+    assert world.features == ((0.0,), (0.5,)) and world.shares == (3.0, 3.0)
+    # Nothing is known of c at hour 0: it pays as in all.
+    assert world.rates == ((0.5, 0.0, 1.0), (1.0, 0.0, 1.0))
+    assert world.problem(9) == dpb.LinearContexts(1, arms=3, horizon=9)
+    assert world.uniform_regret() == pytest.approx(((1 - 0.5) + (1 - 2 / 3)) / 2)
+    assert world.in_words() == "3 actions in 2 contexts of the table"
+
+
+def test_features_of_actions_are_shown_to_everybody() -> None:
+    world = LoggedContexts.read(LOG, **COLUMNS, action_features=["price"])
+    assert world.per_action and world.features == ((0.2,), (0.1,), (0.3,))
+    assert world.problem(None) == dpb.LinearContexts(1)
+    more = {**LOG, "price": [0.1, 0.2, 0.2, 0.4, 0.2, 0.3]}
+    for context, said in (
+        ((), "column 'price' of the table changes for action 'b'"),
+        (("hour",), "no row of action 'c' in 1 context, so its features are not known there"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            LoggedContexts.read(more, **COLUMNS, context=context, action_features=["price"])
+
+
+class Words:
+    """What a map of features is to a world."""
+
+    max_norm = 2.0
+
+    def rows(self, frame: pl.DataFrame) -> Any:
+        return np.array([[2.0 * (word == "x"), 2.0 * (word == "y")] for word in frame["word"]])
+
+
+def test_a_map_makes_features_of_texts() -> None:
+    world = LoggedContexts.read(LOG, **COLUMNS, context=["word"], features=Words())
+    assert world.features == ((2.0, 0.0), (0.0, 2.0))
+    assert world.problem(None) == dpb.LinearContexts(2, arms=3, max_norm=2.0)
+
+
+def test_classified_examples_are_a_bandit_in_one_line() -> None:
+    examples = {"x": [0.1, 0.1, 0.9, 0.9], "y": [0.0, 0.0, 0.4, 0.4], "kind": [3, 3, 3, 8]}
+    world = LoggedContexts.from_labels(examples, label="kind", features=["x", "y"])
+    assert world.actions == (3, 8)
+    assert world.rates == ((1.0, 0.0), (0.5, 0.5)) and world.shares == (2.0, 2.0)
+    policy = dpb.linear.LinUCB()
+    trace = dpb.simulate(policy, world, 500, 2, seed=0, progress=False)
+    assert np.all(trace.regret(policy.name())[:, -1] < 0.5 * 500 * world.uniform_regret())
+
+
+def test_a_world_is_made_again_without_the_log(tmp_path: Path) -> None:
+    """From the recipe in a trace."""
+    for world, policy in (
+        (LoggedArms.read(LOG, **COLUMNS), dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0))),
+        (LoggedContexts.read(LOG, **COLUMNS, context=["hour"]), dpb.linear.LinUCB()),
+    ):
+        trace = dpb.simulate(policy, world, 50, 2, seed=3, progress=False)
+        kept = dpb.Trace.load(trace.save(tmp_path / "trace.parquet"))
+        again = dpb.worlds.Environment.from_dict(kept.header["environment"])
+        repeated = dpb.simulate(policy, again, 50, 2, seed=3, progress=False)
+        assert again == world and repeated.table().equals(kept.table())
+
+
+def test_in_flight_is_paid_by_its_own_context() -> None:
+    """A world in which every context has its own right answer, and rewards come late."""
+    world = LoggedContexts(("a", "b"), ((1.0, 0.0), (0.0, 1.0)), (1, 1), ((1.0, 0.0), (0.0, 1.0)))
+    policy = dpb.linear.LinUCB()
+    trace = dpb.simulate(policy, world, 2000, 2, seed=0, progress=False, in_flight=20)
+    assert np.all(trace.regret(policy.name())[:, -1] < 100)
+
+
+def _changed(**columns: Any) -> dict[str, Any]:
+    return {**LOG, **columns}
+
+
+NAN, FIVE = math.nan, [0, 1, 0, 0, 5, 1]
+DAY = datetime.date(2026, 1, 1)
+WRONG: list[tuple[Any, dict[str, Any], str]] = [
+    # Columns.
+    (LOG, {"action": "itm"}, "no column of the table is called 'itm'; did you mean 'item'"),
+    (LOG, {"reward": "item"}, "column 'item' cannot be both action and reward"),
+    (LOG, {"reward": "word"}, "column 'word' of the table is String; expected numbers"),
+    (LOG, {"action": "hour"}, "column 'hour' of the table is Float64; expected names or whole numbers"),
+    (_changed(item=[DAY] * 6), {}, "column 'item' of the table is Date; expected names"),
+    (_changed(click=[[1]] * 6), {}, r"column 'click' of the table is List\(Int64\); expected numbers"),
+    (LOG, {"action": 3}, "expected the name of a column of the table, got 3"),
+    # Values.
+    (
+        _changed(item=["a", None, "b", "b", "a", "c"]),
+        {},
+        "'item' is empty in 1 row of the table, first in row 2",
+    ),
+    (
+        _changed(click=[0, None, 0, None, 1, 1]),
+        {},
+        "'click' is empty in 2 rows of the table, first in row 2",
+    ),
+    (_changed(click=[0, 1, NAN, 0, 1, 1]), {}, "'click' is nan or infinite in 1 row .* row 3"),
+    (_changed(click=[0, 1, math.inf, 0, 1, 1]), {}, "'click' is nan or infinite in 1 row"),
+    (
+        _changed(click=FIVE),
+        {},
+        "outside the range 0 to 1 in 1 row of the table, first in row 5; declare",
+    ),
+    (LOG, {"reward": "stars", "reward_range": (1, 4)}, "outside the range 1 to 4 in 2 rows"),
+    (LOG, {"reward_range": (1, 0)}, "expected reward_range as .low, high., low below high"),
+    (LOG, {"reward_range": 5}, "expected reward_range as a sequence"),
+    (LOG, {"reward_range": (0, NAN)}, "expected reward_range as .low, high., low below high"),
+    (LOG, {"reward_range": (0, 1, 2)}, "expected reward_range as .low, high., got"),
+    # Actions.
+    (_changed(item=["a"] * 6), {}, "expected at least 2 actions in the table, got 1"),
+    (LOG, {"actions": ["a", "b"]}, "the table has action 'c', which is not one of those declared"),
+    (LOG, {"actions": ["a", "b", "c", "d"]}, "the table has no row of action 'd'"),
+    # Propensities.
+    (
+        _changed(p=[0.0, 1, 1, 1, 1, 1]),
+        {"propensity": "p"},
+        "'p' is no probability above 0 and up to 1 in 1 row",
+    ),
+    (_changed(p=[0.5, 1, 1, 1, 1, 1.5]), {"propensity": "p"}, "'p' is no probability .* first in row 6"),
+    (_changed(p=[0.5, -1, 1, 1, 1, 1.0]), {"propensity": "p"}, "'p' is no probability"),
+    (_changed(p=[0.5, NAN, 1, 1, 1, 1.0]), {"propensity": "p"}, "'p' is nan or infinite"),
+    (_changed(p=[0.5, None, 1, 1, 1, 1.0]), {"propensity": "p"}, "'p' is empty in 1 row"),
+    (LOG, {"propensity": "word"}, "column 'word' of the table is String; expected numbers"),
+    # Positions.
+    (LOG, {"position": "place", "at": 7}, "column 'place' of the table is never 7; it has 1, 2"),
+    (LOG, {"position": "place"}, "which position\\? column 'place' of the table has 1, 2; say at=1"),
+    (LOG, {"at": 1}, "which column says the position"),
+    (LOG, {"position": "plac", "at": 1}, "did you mean 'place'"),
+    # Tables.
+    ({}, {}, "the table has no columns"),
+    ({name: [] for name in LOG}, {}, "the table has no rows"),
+    ({"item": ["a", "b"], "click": [1]}, {}, "cannot read the table: "),
+    (7, {}, "expected a log as the path of a .parquet or .csv file, a frame of polars or pandas"),
+    (None, {}, "expected a log as the path"),
+    ([1, 2], {}, "expected a log as the path"),
+]
+
+
+@pytest.mark.parametrize(("source", "options", "said"), WRONG)
+def test_a_wrong_table_is_one_sentence(source: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said) as refused:
+        LoggedArms.read(source, **(COLUMNS | options))
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 300
+
+
+FILES: list[tuple[str, Callable[[Path], object], str]] = [
+    ("log.parquet", lambda path: None, "there is no file"),
+    ("log.txt", lambda path: path.write_text("item"), "expected a log to end in .parquet or .csv"),
+    ("log.parquet", lambda path: path.mkdir(), r"is a folder; for all files in it write .*/\*.parquet"),
+    ("log.parquet", lambda path: path.write_text("item,click\n"), "cannot read log.parquet: "),
+    ("log.parquet", lambda path: path.touch(), "log.parquet is empty"),
+    ("log.csv", lambda path: path.touch(), "log.csv is empty"),
+    ("log.csv", lambda path: path.write_text("item,click\n"), "log.csv has no rows"),
+    (
+        "log.csv",
+        lambda path: path.write_text("item,click\na,1\nb,yes\n"),
+        "'click' is not a number in 1 row",
+    ),
+    (
+        "log.csv",
+        lambda path: path.write_text("item,click\na,1\nb,\n"),
+        "'click' is empty in 1 row .* row 2",
+    ),
+    ("log.csv", lambda path: path.write_text("item,click\na,1\nb,1,3\n"), "cannot read log.csv: "),
+    ("log.csv", lambda path: path.write_text("item,click\n,1\nb,1\n"), "'item' is empty in 1 row"),
+    (
+        "log.csv",
+        lambda path: path.write_bytes(b"item,click\n\xff\xfe,1\nb,1\n"),
+        "cannot read log.csv: ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "write", "said"), FILES)
+def test_a_wrong_file_is_one_sentence(
+    name: str, write: Callable[[Path], object], said: str, tmp_path: Path
+) -> None:
+    write(tmp_path / name)
+    with pytest.raises(InvalidInput, match=said) as refused:
+        LoggedArms.read(tmp_path / name, **COLUMNS)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_truncated_parquet_file_is_one_sentence(tmp_path: Path) -> None:
+    path = _written(tmp_path, ".parquet")
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(InvalidInput, match=r"cannot read log\.parquet: "):
+        LoggedArms.read(path, **COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "said"),
+    [
+        (LOG, {}, "expected columns as context or action_features"),
+        (LOG, {"context": "hour"}, "expected context as names of columns as a sequence"),
+        (LOG, {"context": ["word"]}, "column 'word' of the table holds texts; give features=FeatureMap"),
+        (LOG, {"context": ["stars"]}, "features of length up to 5, and 1 is the longest"),
+        (LOG, {"context": ["hours"]}, "did you mean 'hour'"),
+        (LOG, {"context": ["hour", "hour"]}, "column 'hour' cannot be both context and context"),
+        (_changed(hour=[None, *LOG["hour"][1:]]), {"context": ["hour"]}, "'hour' is empty in 1 row"),
+        (
+            _changed(hour=[NAN, *LOG["hour"][1:]]),
+            {"context": ["hour"]},
+            "'hour' is nan or infinite in 1",
+        ),
+        (_changed(word=[None, *LOG["word"][1:]]), {"context": ["word"]}, "'word' is empty in 1 row"),
+        (
+            _changed(hour=[DAY] * 6),
+            {"context": ["hour"]},
+            "column 'hour' of the table is Date; expected",
+        ),
+    ],
+)
+def test_wrong_contexts_are_one_sentence(source: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        LoggedContexts.read(source, **COLUMNS, **options)
+
+
+def test_a_column_with_a_value_for_every_row_is_no_context() -> None:
+    rows = 300_000
+    log = {"item": ["a", "b"] * (rows // 2), "click": [0] * rows, "id": np.arange(rows) / rows}
+    with pytest.raises(InvalidInput, match=r"column 'id' of the table has about 2.*round them"):
+        LoggedContexts.read(log, **COLUMNS, context=["id"])
+
+
+ARMS: dict[str, Any] = {"actions": ("a", "b"), "rewards": ((0, 1), (1,)), "weights": ((1, 1), (2,))}
+CONTEXTS: dict[str, Any] = {
+    "actions": ("a", "b"),
+    "features": ((0.5,), (1.0,)),
+    "shares": (1, 2),
+    "rates": ((0.1, 0.2), (1.0, 0.0)),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "said"),
+    [
+        (LoggedArms, {"actions": ("a",)}, "at least 2 actions in the log, got 1"),
+        (LoggedArms, {"actions": ("a", "a")}, "expected each action once"),
+        (LoggedArms, {"rewards": ((0, 1),)}, "rewards and weights for each of the actions"),
+        (LoggedArms, {"rewards": ((0, 1), ())}, "a weight for each reward of action 'b'"),
+        (LoggedArms, {"rewards": ((0, 2), (1,))}, "rewards within 0 and 1 of action 'a'"),
+        (LoggedArms, {"weights": ((0, 1), (1,))}, "expected weight of action 'a' > 0"),
+        (LoggedContexts, {"shares": (1, 0)}, "expected shares as numbers above 0"),
+        (LoggedContexts, {"rates": ((0.1, 0.2),)}, "expected rates in .0, 1., for each context"),
+        (LoggedContexts, {"rates": ((0.1, 0.2), (2.0, 0.0))}, "expected rates in"),
+        (LoggedContexts, {"features": ((0.5,),)}, "expected 2 rows of features"),
+        (
+            LoggedContexts,
+            {"features": ((0.5,), (NAN,))},
+            "expected features of norm at most max_norm = 1",
+        ),
+        (
+            LoggedContexts,
+            {"features": ((0.5,), (3.0,))},
+            "expected features of norm at most max_norm = 1",
+        ),
+        (LoggedContexts, {"per_action": 1}, "expected per_action to be one of"),
+    ],
+)
+def test_a_wrong_recipe_is_one_sentence(kind: Any, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        kind(**((ARMS if kind is LoggedArms else CONTEXTS) | change))
