@@ -13,11 +13,11 @@ PACKAGES = {
     "serve": "fastapi",
     "postgres": "psycopg",
     "client": "httpx",
-    "sklearn": "sklearn",
     "dask": "distributed",
     "river": "river",
     "gymnasium": "gymnasium",
     "mabwiser": "mabwiser",
+    "sklearn": "sklearn",
     "cuda": "numba_cuda",
 }
 

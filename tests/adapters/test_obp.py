@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from obp_without_torch import obp
 
 import dpbandits as dpb
 from dpbandits.adapters import OBPPolicy, feedback_frame
@@ -33,8 +34,7 @@ def policy(**options: Any) -> OBPPolicy:
 
 
 def test_obps_own_simulator_and_estimator() -> None:
-    simulator = pytest.importorskip("obp.simulator", reason="obp needs torch, which is large")
-    ope = pytest.importorskip("obp.ope")
+    simulator, ope = obp("simulator"), obp("ope")
     logged, one = feedback(), policy()
     action_dist = simulator.run_bandit_simulation(bandit_feedback=logged, policy=one)
     assert action_dist.shape == (1500, 3, 1)
