@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,30 @@ def many_runs() -> list[dict[str, object]]:
     own, seeded = best_of(short, lambda: [Streams.of(run_seed(0, run)) for run in range(many)])
     row = _per_round(f"{policy.name()}, a run of 10 rounds among many", own / many, "", seeded / many)
     return [*rows, row | {"reference": f"NumPy's three generators for it {1e6 * seeded / many:.1f} µs"}]
+
+
+def sweeping() -> list[dict[str, object]]:
+    """The same runs in units that are kept on disk, named and read again, against one `simulate`."""
+    policy, world = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), dpb.worlds.BernoulliArms(MEANS)
+    rounds, runs = 100_000, 1000
+
+    def swept() -> object:
+        with TemporaryDirectory() as folder:
+            cells: Any = {"policies": policy, "environments": world, "rounds": rounds, "runs": runs}
+            return dpb.sweep(**cells, seed=0, results=folder, progress=False)
+
+    mine, reference = best_of(
+        swept, lambda: dpb.simulate(policy, world, rounds, runs, 0, progress=False)
+    )
+    return [
+        {
+            "what": f"a sweep of {policy.name()}, {runs} runs of 10⁵ rounds in 5 units",
+            "measured": f"{mine:.2f} s",
+            "reference": f"one simulate {reference:.2f} s",
+            "ratio": mine / reference,
+            "goal": "",
+        }
+    ]
 
 
 def _compiled_rounds(policy: dpb.Policy, world: dpb.worlds.Environment, rounds: int) -> float:
@@ -443,6 +468,7 @@ if __name__ == "__main__":
     rows = [
         *generic_loop(),
         *many_runs(),
+        *sweeping(),
         *matroid_loop(),
         *linear_loop(),
         *kernels(),
