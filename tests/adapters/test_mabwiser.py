@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -77,19 +78,28 @@ def test_contexts_have_a_block_for_each_arm() -> None:
     assert one.predict_expectations([1.0, 0.0]).keys() == {"x", "y"}
 
 
+@pytest.fixture
+def quiet_root() -> Iterator[None]:
+    """MABWiser's simulator has everybody's loggers tell everything, and leaves them so."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+
+
+@pytest.mark.usefixtures("quiet_root")
 def test_mabwisers_simulator_runs_it() -> None:
     mabwiser = pytest.importorskip("mabwiser.mab")
     from mabwiser.simulator import Simulator
 
     decisions, rewards = log(600, seed=2)
     random = mabwiser.MAB(ARMS, mabwiser.LearningPolicy.Random())
-    handlers = list(logging.getLogger().handlers)
     one = mab(seed=1)
     simulator = Simulator(
         [("private", for_simulator(one)), ("random", random)], decisions, rewards, test_size=0.4
     )
     simulator.run()
-    logging.getLogger().handlers = handlers
     assert len(simulator.bandit_to_predictions["private"]) == 240
     assert one.learner.past.history == 360
     value = {
