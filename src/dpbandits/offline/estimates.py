@@ -55,7 +55,8 @@ class Estimate:
     def __str__(self) -> str:
         return (
             f"{self.method} {self.value:.4g}, {100 * self.confidence:g} % {self.interval} interval "
-            f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, worth {self.effective:,.0f}"
+            f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, effective sample size "
+            f"{self.effective:,.0f}"
         )
 
 
@@ -148,8 +149,8 @@ def _weighed(rows: Rows, decisions: Any) -> tuple[Array, Array]:
     effective = effective_rows(weights)
     if effective < LEAST_EFFECTIVE:
         raise InvalidInput(
-            f"the log overlaps too little with these decisions: its {len(rows):,} rows are worth "
-            f"{effective:.1f}, and an estimate needs {LEAST_EFFECTIVE:g}"
+            f"the log overlaps too little with these decisions: {len(rows):,} rows have an effective sample "
+            f"size of {effective:.1f}, and an estimate needs {LEAST_EFFECTIVE:g}"
         )
     mean = float(weights.mean())
     if not 0.5 <= mean <= 2.0:
