@@ -149,8 +149,8 @@ def _weighed(rows: Rows, decisions: Any) -> tuple[Array, Array]:
     effective = effective_rows(weights)
     if effective < LEAST_EFFECTIVE:
         raise InvalidInput(
-            f"the log overlaps too little with these decisions: {len(rows):,} rows have an effective sample "
-            f"size of {effective:.1f}, and an estimate needs {LEAST_EFFECTIVE:g}"
+            f"the log overlaps too little with these decisions: {len(rows):,} rows have an effective "
+            f"sample size of {effective:.1f}, and an estimate needs {LEAST_EFFECTIVE:g}"
         )
     mean = float(weights.mean())
     if not 0.5 <= mean <= 2.0:
