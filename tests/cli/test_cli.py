@@ -176,7 +176,10 @@ def test_several_kinds_of_budgets_have_a_panel_each(tmp_path: Path) -> None:
 _OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}
 
 
-def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("stop", "status"), [(KeyboardInterrupt, 130), (SystemExit(143), 143)])
+def test_compare_says_that_it_goes_on(
+    stop: BaseException, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A comparison stopped at its second policy; the same command then says so."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = (
@@ -194,14 +197,15 @@ def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def interrupted(*given: Any, **options: Any) -> Any:
         if begun:
-            raise KeyboardInterrupt
+            raise stop
         begun.append(given)
         return begin(*given, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(replicate, "begin", interrupted)
         done = CliRunner().invoke(app, [*words, "--threads", "1"])
-        assert done.exit_code == 130 and "the same command resumes" in done.stderr
+        assert done.exit_code == status and done.stderr.count("stopped") == 1
+        assert "stopped; finished runs are kept, and the same command resumes there" in done.stderr
     assert "\nresuming where this comparison was stopped\n" in run(*words)
     assert "resuming" not in run(*words)
 
