@@ -69,7 +69,19 @@ COMMAND_LINE = [
     ("compare --data LOG.csv --action item --reward click --prior-rows -1", "prior_rows >= 0"),
     (
         "compare lazy-ucb --data LOG.csv --action item --reward click --features stars=1..5",
-        "lazy-ucb cannot play on logged-contexts",
+        "lazy-ucb cannot play on logged-contexts, whose problem is LinearContexts; leave out --features",
+    ),
+    (
+        "compare lin-ucb --data LOG.csv --action item --reward click",
+        "say what is known of people, --features",
+    ),
+    (
+        "compare focused-matroid-ucb --data LOG.csv --action item --reward click",
+        "say --env matroid-arms instead of --data",
+    ),
+    (
+        "compare --data LOG.csv --action item --reward stars",
+        "declare the range of rewards, --reward-range low,high, by what they can be",
     ),
     ("compare --data NO.csv --action item --reward click", "there is no file NO.csv"),
     ("compare --data FILE --action item --reward click", "to end in .parquet or .csv, got FILE"),

@@ -61,6 +61,10 @@ def test_dry_run_sweep_status(plan: Path) -> None:
         (('"eps=0.5", "eps=1"', "0.5"), "expected budgets as a list of texts"),
         (('"eps=0.5", "eps=1"', '"0.5"'), "cannot read the privacy '0.5'"),
         (("bernoulli-arms:", "bernouli-arms:"), "did you mean 'bernoulli-arms'"),
+        (
+            ("bernoulli-arms:means=.9 .5", "logged-arms"),
+            "a plan cannot name one; in Python, use dpb.sweep",
+        ),
         (("points = 3", "results = 3"), "expected results to be a folder"),
         (("points = 3", "points = ["), "is not TOML"),
     ],

@@ -64,10 +64,18 @@ def logged_world(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
     check_installed("tables")
     if typed.action is None or typed.reward is None:
         raise InvalidInput("--data needs the names of two columns: --action item --reward click")
+    if typed.features is not None and typed.prior_rows:
+        raise InvalidInput("--prior-rows is for arms; leave out --features")
+    try:
+        return _read(path, typed)
+    except InvalidInput as error:  # as it is said on the command line
+        said = str(error).replace("reward_range=(low, high)", "--reward-range low,high")
+        raise InvalidInput(said) from None
+
+
+def _read(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
     if typed.features is None:
         return LoggedArms.read(path, **_columns(typed), prior_rows=typed.prior_rows)
-    if typed.prior_rows:
-        raise InvalidInput("--prior-rows is for arms; leave out --features")
     context, features = _features(typed.features)
     return LoggedContexts.read(path, context=context, features=features, **_columns(typed))
 
