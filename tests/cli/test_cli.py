@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import dpbandits as dpb
 from dpbandits import notation
+from dpbandits.cli import compare as compare_command
 from dpbandits.cli import worlds
 from dpbandits.cli.main import app
 from dpbandits.errors import InvalidInput
@@ -126,6 +127,7 @@ def test_compare_on_a_log_at_several_budgets(tmp_path: Path) -> None:
     text = run(*words, *several, "--report", str(page), "--plot", str(plot))
     assert "4,000 rounds on 20 actions of means 0.5 to 0 in log.parquet, 2 runs" in text
     assert "no private release" in text and "Uniform play keeps 5.0 %." in text
+    assert "Here ± is half a 95 % interval of the mean over runs." in text
     written = page.read_text()
     assert "Mean over runs with its 95 % interval" in written and "no private release" in written
     assert "do not show that its actions differ" not in text
@@ -171,6 +173,33 @@ def test_several_kinds_of_budgets_have_a_panel_each(tmp_path: Path) -> None:
     assert "modified-thompson does not accept eps=1, and is left out there" in text
     assert text.splitlines()[0].startswith("Budgets: 1-DP, 2-DP, 1-GDP")
     assert "At 1-GDP, " in text and plot.exists()
+
+
+def test_compare_says_which_policies_do_not_accept_a_budget(tmp_path: Path) -> None:
+    """Where all were asked for, in the terminal, in the report and in the JSON."""
+    page = tmp_path / "page.html"
+    words = ("compare", "--rounds", "50", "--runs", "1", "--no-twins", "--report", str(page))
+    said = "left out, because they do not accept eps=1 or eps=2: modified-thompson, thompson-ucb"
+    text = run(*words, "--privacy", "eps=1,2")
+    assert f"{said}; they do with delta=1e-6" in text and said in page.read_text()
+    assert run_json(*words, "--privacy", "eps=1,2")["notes"] == [f"{said}; they do with delta=1e-6"]
+    assert "left out" not in run(*words, "--privacy", "mu=1")
+
+
+def test_files_are_written_before_anything_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the reader of a pipe is gone."""
+
+    def broken(*_: Any) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(compare_command, "_print", broken)
+    words = ["compare", "lazy-ucb", "--rounds", "50", "--runs", "1", "--privacy", "eps=1"]
+    for option, name in _OUTPUTS.items():
+        words += [f"--{option}", str(tmp_path / name)]
+    assert isinstance(CliRunner().invoke(app, words).exception, BrokenPipeError)
+    assert {path.name for path in tmp_path.iterdir()} == set(_OUTPUTS.values())
 
 
 _OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}

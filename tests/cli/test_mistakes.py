@@ -102,6 +102,7 @@ COMMAND_LINE = [
     ("compare --privacy eps=1,1e-6", "write eps=1,delta=1e-6"),
     ("compare --privacy 0.1,1,10", "write eps=0.1 for ε-DP"),
     ("compare --privacy eps=1,2,3,delta=1e-6,1e-5", "give one delta, or one for each"),
+    ("compare --privacy eps=0.5,none,delta=1e-6", "give none by itself, --privacy none"),
     ("compare --privacy eps=1,two", "write some of: eps=1"),
     ("compare modified-thompson --privacy eps=1,2", "modified-thompson accepts --privacy mu=… or"),
     ("compare klucb --privacy eps=1,2", "none of these policies takes a budget"),

@@ -62,7 +62,9 @@ def compare(
         "Without any: all that accept the budget and trust the server.",
     ),
     privacy: list[str] = typer.Option(
-        None, help=f"{DEFAULT_HELP} Several: eps=0.1,1,10,none, or the option once for each."
+        None,
+        help=f"{DEFAULT_HELP} Several: eps=0.1,1,10,none or eps=1,4,delta=1e-6, or the option "
+        "once for each.",
     ),
     env: str = typer.Option(
         "bernoulli-arms",
@@ -175,12 +177,7 @@ def compare(
             rounds_per_person=rounds_per_person,
         )
     found = Comparison(trace, world, chosen, wanted, notes)
-    if as_json:
-        record = {"rows": found.rows, "uniform_regret": found.uniform_regret}
-        record |= {"uniform_kept": found.kept_by_uniform()}
-        print_json(record | {"guarantees": trace.header["guarantees"], "seed": seed})
-    else:
-        _print(found)
+    # Before printing: whoever reads may not read on.
     if report is not None:
         with writing("report", report):
             found.page().write(report)
@@ -190,7 +187,12 @@ def compare(
     if save is not None:
         with writing("save", save):
             trace.save(save)
-    if not as_json:
+    if as_json:
+        record = {"rows": found.rows, "uniform_regret": found.uniform_regret}
+        record |= {"uniform_kept": found.kept_by_uniform(), "notes": notes}
+        print_json(record | {"guarantees": trace.header["guarantees"], "seed": seed})
+    else:
+        _print(found)
         print_written(report, plot, save)
 
 
