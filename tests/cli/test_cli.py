@@ -166,6 +166,16 @@ def test_compare_with_features_of_a_log(tmp_path: Path) -> None:
         assert "50 rounds on 20 actions in 2 contexts of log.parquet, 1 run" in text
 
 
+def test_compare_says_where_contexts_have_few_rows_and_ranges_are_too_narrow(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    ages = (f"{'ab'[row % 2]},{row * 7 % 5 == 0:d},{row * 11 % 97}" for row in range(2000))
+    log.write_text("item,click,age\n" + "\n".join(ages))
+    words = ("compare", "lin-ucb", "--rounds", "50", "--runs", "1", "--data", str(log))
+    text = run(*words, "--action", "item", "--reward", "click", "--features", "age=0..48")
+    assert "97 contexts × 2 actions: about 10 rows of each action in the median context." in text
+    assert "column 'age' is beyond 0 to 48 in 49 % of the rows of log.csv" in text
+
+
 def test_several_kinds_of_budgets_have_a_panel_each(tmp_path: Path) -> None:
     plot = tmp_path / "plot.svg"
     words = ("compare", "lazy-ucb", "modified-thompson", "--rounds", "200", "--runs", "2")

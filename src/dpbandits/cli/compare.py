@@ -126,11 +126,12 @@ def compare(
     """
     kinds = [policy_kind(name) for name in policies or []]  # first: a list left unquoted ends up here
     columns = Typed(action, reward, reward_range, propensity, position, features, prior_rows)
-    world = _world(ctx, env, data, columns)
+    world, warned = _world(ctx, env, data, columns)
     default = default_budget(type(world.problem(None)), kinds)
     wanted = budgets(privacy) if privacy else [default]
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen, notes = choose(policies or [], wanted, world, twins=twins)
+    notes += warned
     if privacy and all(one.takes_no_budget() for one in chosen.values()):
         raise InvalidInput(f"none of these policies takes a budget; leave out --privacy {privacy[0]}")
     if data is not None and isinstance(world, LoggedArms | LoggedContexts):
@@ -196,11 +197,13 @@ def compare(
         print_written(report, plot, save)
 
 
-def _world(ctx: typer.Context, env: str, data: Path | None, columns: Typed) -> Environment:
-    """The log, or the world that was named."""
+def _world(
+    ctx: typer.Context, env: str, data: Path | None, columns: Typed
+) -> tuple[Environment, list[str]]:
+    """The log, or the world that was named; and what to know of it."""
     if data is None:
         refuse_without_data(ctx)
-        return environment(env)
+        return environment(env), []
     if given(ctx, "env"):
         raise InvalidInput("--env and --data are different worlds; give one of them")
     return logged_world(data, columns)
