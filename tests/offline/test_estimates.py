@@ -260,9 +260,12 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "weights of mean 5 where it should be 1",
     ),
     "decisions of others": (lambda: ips(ROWS, np.ones(99)), "got shape (99,)"),
-    "unknown decisions": (lambda: ips(ROWS, np.full(100, 2)), "numbers of actions, 0 to 1"),
-    "half decisions": (lambda: ips(ROWS, np.full(100, 0.5)), "numbers of actions, 0 to 1"),
-    "names as decisions": (lambda: ips(ROWS, ["x"] * 100), "expected decisions as 100 numbers"),
+    "unknown decisions": (lambda: ips(ROWS, np.full(100, 2)), "places in rows.labels, 0 to 1"),
+    "half decisions": (lambda: ips(ROWS, np.full(100, 0.5)), "places in rows.labels, 0 to 1"),
+    "names as decisions": (
+        lambda: ips(ROWS, ["x"] * 100),
+        "numbers of actions, their places in rows.labels",
+    ),
     "no probabilities": (lambda: ips(ROWS, np.ones((100, 2))), "add up to 1"),
     "negative ones": (lambda: ips(ROWS, np.tile([-1.0, 2.0], (100, 1))), "to be at least 0"),
     "another interval": (

@@ -170,12 +170,13 @@ def effective_rows(weights: Array) -> float:
 def _probabilities(rows: Rows, decisions: Any) -> Array:
     size, count = len(rows), len(rows.labels)
     what = (
-        f"decisions as {size:,} numbers of actions, or their probabilities in {size:,} rows of {count}"
+        f"decisions as {size:,} numbers of actions, their places in rows.labels, or as probabilities in "
+        f"{size:,} rows of {count}"
     )
     given = checks.array(what, decisions)
     if given.shape == (size,):
         if not ((given >= 0) & (given < count) & (given == np.floor(given))).all():
-            raise InvalidInput(f"expected decisions to be numbers of actions, 0 to {count - 1}")
+            raise InvalidInput(f"expected decisions to be places in rows.labels, 0 to {count - 1}")
         return np.eye(count)[given.astype(np.int64)]
     if given.shape != (size, count):
         raise InvalidInput(f"expected {what}; got shape {given.shape}")
