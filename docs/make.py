@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from typer.main import get_command
 
@@ -50,15 +51,23 @@ def cli_page() -> str:
     parts = [f"# The command line\n\n{NOTICE}"]
     group = get_command(app)
     for name, command in group.commands.items():  # type: ignore[attr-defined]
-        parts.append(f"## dpbandits {name}\n\n{inspect.cleandoc(command.help or '')}\n\n")
-        parts.append("| argument | default | what it does |\n| --- | --- | --- |\n")
-        for option in command.params:
-            names = ", ".join(f"`{text}`" for text in (*option.opts, *option.secondary_opts))
-            default = "" if option.default is None or option.default is False else f"`{option.default}`"
-            about = (getattr(option, "help", "") or "").replace("|", "\\|")
-            parts.append(f"| {names} | {default} | {about} |\n")
-        parts.append("\n")
+        parts.append(command_section(f"dpbandits {name}", command))
     return "".join(parts).rstrip() + "\n"
+
+
+def command_section(name: str, command: Any) -> str:
+    """What a command does and takes, or the sections of its subcommands."""
+    parts = [f"## {name}\n\n{inspect.cleandoc(command.help or '')}\n\n"]
+    if subcommands := getattr(command, "commands", {}):
+        sections = (command_section(f"{name} {word}", one) for word, one in subcommands.items())
+        return parts[0] + "".join(f"#{section}" for section in sections)
+    parts.append("| argument | default | what it does |\n| --- | --- | --- |\n")
+    for option in command.params:
+        names = ", ".join(f"`{text}`" for text in (*option.opts, *option.secondary_opts))
+        default = "" if option.default is None or option.default is False else f"`{option.default}`"
+        about = (getattr(option, "help", "") or "").replace("|", "\\|")
+        parts.append(f"| {names} | {default} | {about} |\n")
+    return "".join(parts) + "\n"
 
 
 def auditing_page() -> str:

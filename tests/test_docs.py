@@ -51,7 +51,7 @@ def test_the_readmes_example_runs_and_prints_what_the_readme_says(
 
 def test_the_page_of_adapters_runs() -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/adapters.md").read_text(), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for block in blocks:
         exec(block, {})
 

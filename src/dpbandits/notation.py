@@ -123,6 +123,8 @@ def _several(text: str) -> list[Budget]:
 def _of_kind(text: str, lists: dict[str, list[str]]) -> list[Budget]:
     """One for each number of the first letter; the second has one number, or as many."""
     names = next((names for names in _BUDGETS if set(names) == set(lists)), None)
+    if names is None and "none" in _words(text):
+        raise InvalidInput(f"cannot read the privacy {text!r}: give none by itself, --privacy none")
     if names is None or not all(lists.values()):
         raise InvalidInput(f"cannot read the privacy {text!r}; write some of: {PRIVACY_HELP}")
     columns = [[number(word, name) for word in lists[name]] for name in names]

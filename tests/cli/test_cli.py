@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import dpbandits as dpb
 from dpbandits import notation
+from dpbandits.cli import compare as compare_command
 from dpbandits.cli import worlds
 from dpbandits.cli.main import app
 from dpbandits.errors import InvalidInput
@@ -126,6 +127,7 @@ def test_compare_on_a_log_at_several_budgets(tmp_path: Path) -> None:
     text = run(*words, *several, "--report", str(page), "--plot", str(plot))
     assert "4,000 rounds on 20 actions of means 0.5 to 0 in log.parquet, 2 runs" in text
     assert "no private release" in text and "Uniform play keeps 5.0 %." in text
+    assert "Here ± is half a 95 % interval of the mean over runs." in text
     written = page.read_text()
     assert "Mean over runs with its 95 % interval" in written and "no private release" in written
     assert "do not show that its actions differ" not in text
@@ -164,6 +166,16 @@ def test_compare_with_features_of_a_log(tmp_path: Path) -> None:
         assert "50 rounds on 20 actions in 2 contexts of log.parquet, 1 run" in text
 
 
+def test_compare_says_where_contexts_have_few_rows_and_ranges_are_too_narrow(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    ages = (f"{'ab'[row % 2]},{row * 7 % 5 == 0:d},{row * 11 % 97}" for row in range(2000))
+    log.write_text("item,click,age\n" + "\n".join(ages))
+    words = ("compare", "lin-ucb", "--rounds", "50", "--runs", "1", "--data", str(log))
+    text = run(*words, "--action", "item", "--reward", "click", "--features", "age=0..48")
+    assert "97 contexts × 2 actions: about 10 rows of each action in the median context." in text
+    assert "column 'age' is beyond 0 to 48 in 49 % of the rows of log.csv" in text
+
+
 def test_several_kinds_of_budgets_have_a_panel_each(tmp_path: Path) -> None:
     plot = tmp_path / "plot.svg"
     words = ("compare", "lazy-ucb", "modified-thompson", "--rounds", "200", "--runs", "2")
@@ -173,10 +185,40 @@ def test_several_kinds_of_budgets_have_a_panel_each(tmp_path: Path) -> None:
     assert "At 1-GDP, " in text and plot.exists()
 
 
+def test_compare_says_which_policies_do_not_accept_a_budget(tmp_path: Path) -> None:
+    """Where all were asked for, in the terminal, in the report and in the JSON."""
+    page = tmp_path / "page.html"
+    words = ("compare", "--rounds", "50", "--runs", "1", "--no-twins", "--report", str(page))
+    said = "left out, because they do not accept eps=1 or eps=2: modified-thompson, thompson-ucb"
+    text = run(*words, "--privacy", "eps=1,2")
+    assert f"{said}; they do with delta=1e-6" in text and said in page.read_text()
+    assert run_json(*words, "--privacy", "eps=1,2")["notes"] == [f"{said}; they do with delta=1e-6"]
+    assert "left out" not in run(*words, "--privacy", "mu=1")
+
+
+def test_files_are_written_before_anything_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the reader of a pipe is gone."""
+
+    def broken(*_: Any) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(compare_command, "_print", broken)
+    words = ["compare", "lazy-ucb", "--rounds", "50", "--runs", "1", "--privacy", "eps=1"]
+    for option, name in _OUTPUTS.items():
+        words += [f"--{option}", str(tmp_path / name)]
+    assert isinstance(CliRunner().invoke(app, words).exception, BrokenPipeError)
+    assert {path.name for path in tmp_path.iterdir()} == set(_OUTPUTS.values())
+
+
 _OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}
 
 
-def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("stop", "status"), [(KeyboardInterrupt, 130), (SystemExit(143), 143)])
+def test_compare_says_that_it_goes_on(
+    stop: BaseException, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A comparison stopped at its second policy; the same command then says so."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = (
@@ -194,14 +236,15 @@ def test_compare_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def interrupted(*given: Any, **options: Any) -> Any:
         if begun:
-            raise KeyboardInterrupt
+            raise stop
         begun.append(given)
         return begin(*given, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(replicate, "begin", interrupted)
         done = CliRunner().invoke(app, [*words, "--threads", "1"])
-        assert done.exit_code == 130 and "the same command resumes" in done.stderr
+        assert done.exit_code == status and done.stderr.count("stopped") == 1
+        assert "stopped; finished runs are kept, and the same command resumes there" in done.stderr
     assert "\nresuming where this comparison was stopped\n" in run(*words)
     assert "resuming" not in run(*words)
 

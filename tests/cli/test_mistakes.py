@@ -69,7 +69,19 @@ COMMAND_LINE = [
     ("compare --data LOG.csv --action item --reward click --prior-rows -1", "prior_rows >= 0"),
     (
         "compare lazy-ucb --data LOG.csv --action item --reward click --features stars=1..5",
-        "lazy-ucb cannot play on logged-contexts",
+        "lazy-ucb cannot play on logged-contexts, whose problem is LinearContexts; leave out --features",
+    ),
+    (
+        "compare lin-ucb --data LOG.csv --action item --reward click",
+        "say what is known of people, --features",
+    ),
+    (
+        "compare focused-matroid-ucb --data LOG.csv --action item --reward click",
+        "say --env matroid-arms instead of --data",
+    ),
+    (
+        "compare --data LOG.csv --action item --reward stars",
+        "declare the range of rewards, --reward-range low,high, by what they can be",
     ),
     ("compare --data NO.csv --action item --reward click", "there is no file NO.csv"),
     ("compare --data FILE --action item --reward click", "to end in .parquet or .csv, got FILE"),
@@ -90,6 +102,7 @@ COMMAND_LINE = [
     ("compare --privacy eps=1,1e-6", "write eps=1,delta=1e-6"),
     ("compare --privacy 0.1,1,10", "write eps=0.1 for ε-DP"),
     ("compare --privacy eps=1,2,3,delta=1e-6,1e-5", "give one delta, or one for each"),
+    ("compare --privacy eps=0.5,none,delta=1e-6", "give none by itself, --privacy none"),
     ("compare --privacy eps=1,two", "write some of: eps=1"),
     ("compare modified-thompson --privacy eps=1,2", "modified-thompson accepts --privacy mu=… or"),
     ("compare klucb --privacy eps=1,2", "none of these policies takes a budget"),

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from dpbandits.cli.main import app
 from dpbandits.errors import InvalidInput
+from dpbandits.sweeps import status
 
 PLAN = """
 policies = ["noise-aware-imed", "lazy-thompson:growth=0.5", "ucb1"]
@@ -60,6 +61,10 @@ def test_dry_run_sweep_status(plan: Path) -> None:
         (('"eps=0.5", "eps=1"', "0.5"), "expected budgets as a list of texts"),
         (('"eps=0.5", "eps=1"', '"0.5"'), "cannot read the privacy '0.5'"),
         (("bernoulli-arms:", "bernouli-arms:"), "did you mean 'bernoulli-arms'"),
+        (
+            ("bernoulli-arms:means=.9 .5", "logged-arms"),
+            "a plan cannot name one; in Python, use dpb.sweep",
+        ),
         (("points = 3", "results = 3"), "expected results to be a folder"),
         (("points = 3", "points = ["), "is not TOML"),
     ],
@@ -81,3 +86,31 @@ def test_options_that_make_no_sense_are_sentences(plan: Path, tmp_path: Path) ->
             run(plan, *words)
     with pytest.raises(InvalidInput, match=r"cannot read .*nothing.toml: no such file"):
         run(tmp_path / "nothing.toml")
+
+
+def test_an_axis_that_cannot_be_drawn_is_refused_before_anything_is_played(plan: Path) -> None:
+    for against, said in (
+        (
+            "rounds",
+            "rounds is 1,000 in all cells that have one, so .*; try against round",
+        ),
+        ("mu", "no cell has a number for mu"),
+        ("world", "world is not a number"),
+        ("epsilo", "did you mean 'epsilon'"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            run(plan, "--plot", plan.with_name("p.svg"), "--against", against)
+    assert not plan.with_name("plan-results").exists()
+    run(plan, "--plot", plan.with_name("p.svg"), "--against", "epsilon")
+
+
+def test_the_table_says_what_its_errors_are(plan: Path) -> None:
+    assert "±: standard error of the mean over runs" in run(plan)
+
+
+def test_the_status_names_players_only_where_there_are_some(
+    plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "being" not in run(plan, "--status")
+    monkeypatch.setattr(status, "holder", lambda *_: "somebody")
+    assert "somebody" in run(plan, "--status")

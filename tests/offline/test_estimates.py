@@ -162,7 +162,7 @@ def test_the_ridge_model_is_scikit_learns() -> None:
 def test_an_estimate_is_a_sentence() -> None:
     rows, target, _ = world(400, 0)
     assert re.fullmatch(
-        r"SNIPS 0\.\d+, 95 % normal interval 0\.\d+ to 0\.\d+; 400 rows, worth \d+",
+        r"SNIPS 0\.\d+, 95 % normal interval 0\.\d+ to 0\.\d+; 400 rows, effective sample size \d+",
         str(snips(rows, target)),
     )
 
@@ -249,20 +249,23 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "too thin": (
         lambda: snips(replace(ROWS, propensities=np.where(np.arange(100) > 2, 1.0, 1e-3)), np.ones(100)),
-        "the log overlaps too little with these decisions: its 100 rows are worth",
+        "the log overlaps too little with these decisions: 100 rows have an effective",
     ),
     "no overlap": (
         lambda: ips(replace(ROWS, actions=np.zeros(100, int)), np.ones(100)),
-        "its 100 rows are worth 0.0, and an estimate needs 50",
+        "100 rows have an effective sample size of 0.0, and an estimate needs 50",
     ),
     "wrong propensities": (
         lambda: ips(replace(ROWS, propensities=np.full(100, 0.1)), np.full((100, 2), 0.5)),
         "weights of mean 5 where it should be 1",
     ),
     "decisions of others": (lambda: ips(ROWS, np.ones(99)), "got shape (99,)"),
-    "unknown decisions": (lambda: ips(ROWS, np.full(100, 2)), "numbers of actions, 0 to 1"),
-    "half decisions": (lambda: ips(ROWS, np.full(100, 0.5)), "numbers of actions, 0 to 1"),
-    "names as decisions": (lambda: ips(ROWS, ["x"] * 100), "expected decisions as 100 numbers"),
+    "unknown decisions": (lambda: ips(ROWS, np.full(100, 2)), "places in rows.labels, 0 to 1"),
+    "half decisions": (lambda: ips(ROWS, np.full(100, 0.5)), "places in rows.labels, 0 to 1"),
+    "names as decisions": (
+        lambda: ips(ROWS, ["x"] * 100),
+        "numbers of actions, their places in rows.labels",
+    ),
     "no probabilities": (lambda: ips(ROWS, np.ones((100, 2))), "add up to 1"),
     "negative ones": (lambda: ips(ROWS, np.tile([-1.0, 2.0], (100, 1))), "to be at least 0"),
     "another interval": (

@@ -36,6 +36,7 @@ class Sweeps:
 
     def __init__(self, folder: Path) -> None:
         self.plan, self.results = folder / "plan.toml", folder / "killed"
+        self.said = folder / "said.txt"  # by the one that began last
         self.plan.write_text(PLAN)
 
     def finished(self) -> int:
@@ -46,7 +47,10 @@ class Sweeps:
         enough = self.finished() + 10
         command = [sys.executable, "-m", "dpbandits", "sweep", str(self.plan), "--results"]
         quiet = subprocess.DEVNULL
-        process = subprocess.Popen([*command, str(self.results), *options], stdout=quiet, stderr=quiet)
+        with self.said.open("wb") as said:
+            process = subprocess.Popen(
+                [*command, str(self.results), *options], stdout=quiet, stderr=said
+            )
         while self.finished() < enough and process.poll() is None:
             time.sleep(0.01)
         assert self.finished() < UNITS
@@ -66,6 +70,8 @@ def test_killed_three_times_then_finished(tmp_path: Path) -> None:
     ended = sweeps.begin()
     ended.terminate()
     assert ended.wait(30) == 143
+    said = sweeps.said.read_text()
+    assert f"stopped; finished units are kept in {sweeps.results}, and the same command resumes" in said
     before = sweeps.stamps()
     saved = tmp_path / "table.parquet"
     with (

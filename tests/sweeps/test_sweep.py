@@ -308,10 +308,16 @@ def test_lengths_and_options_have_columns(tmp_path: Path) -> None:
 DOCS = Path(__file__).parents[2] / "docs" / "sweeps.md"
 
 
+def _first_cells(page: str) -> set[str]:
+    """The names in the first column of its tables."""
+    cells = re.findall(r"(?m)^\| (`.*?) \|", page)
+    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
 @pytest.mark.slow
 def test_the_page_on_sweeps_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its example runs, and its file asks for the very units that the example has played."""
-    from dpbandits.cli.plans import read_plan
+    from dpbandits.cli import plans
 
     python, toml = (
         DOCS.read_text().split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "toml")
@@ -320,10 +326,10 @@ def test_the_page_on_sweeps_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     names: dict[str, Any] = {}
     exec(python, names)
     assert (tmp_path / "regret.png").exists()
-    for row in re.findall(r"(?m)^\| (`.*?) \|", DOCS.read_text()):
-        columns = set(re.findall(r"`(\w+)`", row)) - {"policy_growth", "world_dim"}
-        assert columns <= set(names["table"].columns)
+    before, _, after = DOCS.read_text().partition("## The table")
+    assert _first_cells(before) == set(plans._KEYS)
+    assert _first_cells(after) - {"policy_growth", "world_dim"} <= set(names["table"].columns)
     (tmp_path / "plan.toml").write_text(toml)
-    written = read_plan(tmp_path / "plan.toml", "cpu")
+    written = plans.read_plan(tmp_path / "plan.toml", "cpu")
     assert written.results == tmp_path / "results"
     assert not sum(row["missing"] for row in status_rows(written.plan, Folder(written.results)))

@@ -2,8 +2,10 @@
 
 import datetime
 import math
+import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,6 +173,44 @@ def test_a_feature_map_makes_features() -> None:
     world = LoggedContexts.read(log, **COLUMNS, context=["hour", "word"], features=features)
     assert len(world.features) == 3 and world.problem(None).dimension == 3 * features.dimension
     assert world.features[0] == tuple(features.rows({"hour": 0.0, "word": "x"})[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["18-90"], "no row of 'hour' in the table is '18-90'; a range is written 18..90"),
+        (["x", "y"], "no row of 'hour' in the table is 'x' or 'y'; the column has values such as 0"),
+    ],
+)
+def test_a_category_that_never_occurs_is_refused(values: list[str], said: str) -> None:
+    features = dpb.FeatureMap([Category("hour", values)])
+    with pytest.raises(InvalidInput, match=re.escape(said)):
+        LoggedContexts.read(LOG, **COLUMNS, context=["hour"], features=features)
+
+
+@pytest.mark.parametrize(("old", "warned"), [(90, 0), (300, 1)])
+def test_being_cut_off_is_counted_by_rows(old: int, warned: int) -> None:
+    """Of 1,000 rows; half of the two contexts is beyond the range in either case."""
+    log = {"age": [40] * (1000 - old) + [95] * old, "item": ["a", "b"] * 500, "click": [1, 0] * 500}
+    features = dpb.FeatureMap([Number("age", 18, 90)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        LoggedContexts.read(log, **COLUMNS, context=["age"], features=features)
+    said = "column 'age' is beyond 18 to 90 in 30 % of the rows of the table, and cut off there"
+    assert len(caught) == warned and all(str(one.message).startswith(said) for one in caught)
+
+
+def test_how_much_of_the_spread_within_contexts_is_chance() -> None:
+    """Nearly all of it where actions pay alike, little where one pays and the other does not."""
+    chance = np.random.default_rng(0)
+    item, hour = chance.integers(2, size=4000), chance.integers(100, size=4000) / 100
+    for rates, low, high in (([0.3, 0.3], 0.7, 1.0), ([0.1, 0.9], 0.0, 0.05)):
+        log = {"item": item, "hour": hour, "click": chance.random(4000) < np.array(rates)[item]}
+        world = LoggedContexts.read(log, **COLUMNS, context=["hour"])
+        assert low <= (world.spread_by_chance() or 0.0) <= high
+        assert world.rows_per_cell() == pytest.approx(20, abs=2)
+    alike = LoggedContexts(["a", "b"], [[0.5]], [1.0], [[0.5, 0.5]])
+    assert alike.spread_by_chance() is None and alike.rows_per_cell() is None
 
 
 def test_rates_are_drawn_to_their_mean() -> None:
@@ -428,6 +468,7 @@ def test_a_wrong_recipe_is_one_sentence(kind: Any, change: dict[str, Any], said:
 # Not `ru_maxrss`, which a new process has from the one that started it.
 _PEAK = """
 import sys
+import warnings
 from pathlib import Path
 import polars as pl
 from dpbandits.worlds import LoggedArms

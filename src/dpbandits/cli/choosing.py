@@ -6,7 +6,7 @@ from dpbandits.cli.worlds import check_fits
 from dpbandits.errors import InvalidInput
 from dpbandits.notation import policy, policy_kind, typed
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
-from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.privacy.budgets import ApproxDP, Budget, NonPrivate, PureDP
 from dpbandits.worlds import Environment
 
 
@@ -20,7 +20,7 @@ def choose(
     private = [held for held in wanted if not isinstance(held, NonPrivate)]
     budgets = private or list(wanted)
     found: dict[str, Policy] = {}
-    notes: list[str] = []
+    notes = [] if names else _left_out(budgets, world)
     for held in budgets:
         for name in _accepted(names, held, budgets, notes) if names else _fitting(held, world):
             one = policy(name, held)
@@ -43,14 +43,38 @@ def choose(
 
 def _fitting(held: Budget, world: Environment) -> list[str]:
     """All that accept the budget and trust the server."""
-    kind = type(world.problem(None))
-    return [
-        name
-        for name, policy_kind in policy_kinds().items()
-        if issubclass(kind, policy_kind.problem_kind)
-        and isinstance(held, policy_kind.accepts)
-        and not issubclass(policy_kind, LocalPolicy)  # another trust: asked for by name
-    ]
+    return [name for name, kind in _of_world(world).items() if isinstance(held, kind.accepts)]
+
+
+def _of_world(world: Environment) -> dict[str, type[Policy]]:
+    """All that can play there and trust the server."""
+    problem = type(world.problem(None))
+    return {
+        name: kind
+        for name, kind in policy_kinds().items()
+        if issubclass(problem, kind.problem_kind)
+        and not issubclass(kind, LocalPolicy)  # another trust: asked for by name
+    }
+
+
+def _left_out(budgets: Sequence[Budget], world: Environment) -> list[str]:
+    """A sentence about the policies that do not accept a budget, and what they do accept."""
+    private = {name: kind for name, kind in _of_world(world).items() if not kind.takes_no_budget()}
+    found: dict[tuple[str, ...], list[Budget]] = {}
+    for held in budgets:
+        refusing = tuple(name for name, kind in private.items() if not isinstance(held, kind.accepts))
+        if refusing and not isinstance(held, NonPrivate):
+            found.setdefault(refusing, []).append(held)
+    said = []
+    for refusing, refused in found.items():
+        they, do = ("it", "does") if len(refusing) == 1 else ("they", "do")
+        asked = " or ".join(map(typed, refused))
+        sentence = f"left out, because {they} {do} not accept {asked}: {', '.join(refusing)}"
+        with_delta = all(issubclass(ApproxDP, private[name].accepts) for name in refusing)
+        if with_delta and all(isinstance(held, PureDP) for held in refused):
+            sentence += f"; {they} {do} with delta=1e-6"
+        said.append(sentence)
+    return said
 
 
 def _accepted(

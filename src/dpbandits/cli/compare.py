@@ -62,7 +62,9 @@ def compare(
         "Without any: all that accept the budget and trust the server.",
     ),
     privacy: list[str] = typer.Option(
-        None, help=f"{DEFAULT_HELP} Several: eps=0.1,1,10,none, or the option once for each."
+        None,
+        help=f"{DEFAULT_HELP} Several: eps=0.1,1,10,none or eps=1,4,delta=1e-6, or the option "
+        "once for each.",
     ),
     env: str = typer.Option(
         "bernoulli-arms",
@@ -124,11 +126,12 @@ def compare(
     """
     kinds = [policy_kind(name) for name in policies or []]  # first: a list left unquoted ends up here
     columns = Typed(action, reward, reward_range, propensity, position, features, prior_rows)
-    world = _world(ctx, env, data, columns)
+    world, warned = _world(ctx, env, data, columns)
     default = default_budget(type(world.problem(None)), kinds)
     wanted = budgets(privacy) if privacy else [default]
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
     chosen, notes = choose(policies or [], wanted, world, twins=twins)
+    notes += warned
     if privacy and all(one.takes_no_budget() for one in chosen.values()):
         raise InvalidInput(f"none of these policies takes a budget; leave out --privacy {privacy[0]}")
     if data is not None and isinstance(world, LoggedArms | LoggedContexts):
@@ -175,12 +178,7 @@ def compare(
             rounds_per_person=rounds_per_person,
         )
     found = Comparison(trace, world, chosen, wanted, notes)
-    if as_json:
-        record = {"rows": found.rows, "uniform_regret": found.uniform_regret}
-        record |= {"uniform_kept": found.kept_by_uniform()}
-        print_json(record | {"guarantees": trace.header["guarantees"], "seed": seed})
-    else:
-        _print(found)
+    # Before printing: whoever reads may not read on.
     if report is not None:
         with writing("report", report):
             found.page().write(report)
@@ -190,15 +188,22 @@ def compare(
     if save is not None:
         with writing("save", save):
             trace.save(save)
-    if not as_json:
+    if as_json:
+        record = {"rows": found.rows, "uniform_regret": found.uniform_regret}
+        record |= {"uniform_kept": found.kept_by_uniform(), "notes": notes}
+        print_json(record | {"guarantees": trace.header["guarantees"], "seed": seed})
+    else:
+        _print(found)
         print_written(report, plot, save)
 
 
-def _world(ctx: typer.Context, env: str, data: Path | None, columns: Typed) -> Environment:
-    """The log, or the world that was named."""
+def _world(
+    ctx: typer.Context, env: str, data: Path | None, columns: Typed
+) -> tuple[Environment, list[str]]:
+    """The log, or the world that was named; and what to know of it."""
     if data is None:
         refuse_without_data(ctx)
-        return environment(env)
+        return environment(env), []
     if given(ctx, "env"):
         raise InvalidInput("--env and --data are different worlds; give one of them")
     return logged_world(data, columns)

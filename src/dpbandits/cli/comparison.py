@@ -25,6 +25,7 @@ READING = (
     "±: standard error of the mean regret over runs; a difference within it is not a gain.",
     "× twin: regret as a multiple of that of the same algorithm without privacy.",
 )
+INTERVAL = "Here ± is half a 95 % interval of the mean over runs."
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Comparison:
                 under = "Without privacy" if isinstance(held, NonPrivate) else f"At {held}"
                 found.append(f"{under}, {name} keeps {_with_interval(rows[0])} of the best reward.")
         found.append(f"Uniform play keeps {percent(self.kept_by_uniform())}.")
-        return found
+        return [*found, INTERVAL] if self.trace.header["runs"] > 1 else found
 
     def whose_twins(self) -> list[str]:
         """A sentence for each twin that has another name."""
@@ -173,7 +174,7 @@ class Comparison:
             "μ-GDP, somebody who sees all decisions can guess which of two values one person brought no "
             "better than whether a draw is from N(0, 1) or from N(μ, 1). Policies that first try every "
             "arm do so in the order given, which is why a curve may start flat.",
-            " ".join((*READING, *self.whose_twins())),
+            " ".join((*READING, "± after a share: half a 95 % interval.", *self.whose_twins())),
         )
         page.section("How to make this page again")
         page.command(typed_command() if sys.argv[1:2] == ["compare"] else "compare")

@@ -1,5 +1,6 @@
 """A log as typed after `--data`, as a world."""
 
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,10 +9,11 @@ import typer
 
 from dpbandits import offline
 from dpbandits.cli.command import given
-from dpbandits.errors import InvalidInput
+from dpbandits.errors import InvalidInput, ShortenedFeatures
 from dpbandits.extras import check_installed
 from dpbandits.features import Category, Column, FeatureMap, Hashed, Number
 from dpbandits.notation import number, whole
+from dpbandits.wording import counted
 from dpbandits.worlds import LoggedArms, LoggedContexts
 
 OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "features", "prior_rows")
@@ -25,6 +27,7 @@ ABOUT = (
     "and is for those who may see the log: it is no private release of it.",
 )
 _SURPRISING = 0.01
+_MUCH = 1 / 3  # of the spread of rates that is chance
 _MOST_NUMBERS = 2**24  # rows times actions that are held in memory for an estimate
 
 
@@ -42,7 +45,9 @@ class Typed(NamedTuple):
 
 def about(world: LoggedArms | LoggedContexts) -> tuple[str, ...]:
     """What to know of a comparison on a log."""
-    chance = world.chance_of_spread() if isinstance(world, LoggedArms) else None
+    if isinstance(world, LoggedContexts):
+        return (*_few_rows(world), *ABOUT)
+    chance = world.chance_of_spread()
     if chance is None or chance < _SURPRISING:
         return ABOUT
     return (
@@ -53,21 +58,46 @@ def about(world: LoggedArms | LoggedContexts) -> tuple[str, ...]:
     )
 
 
+def _few_rows(world: LoggedContexts) -> list[str]:
+    """A sentence where much of what can be learned in the contexts of a log is chance."""
+    chance, rows = world.spread_by_chance(), world.rows_per_cell()
+    if chance is None or rows is None or chance < _MUCH:
+        return []
+    contexts, actions = counted(len(world.shares), "context"), counted(len(world.actions), "action")
+    return [
+        f"{contexts} × {actions}: about {rows:,.0f} rows of each action in the median context. Chance "
+        f"alone would make {100 * chance:.0f} % of the spread of rates within contexts, so the best "
+        "action of each is often a matter of chance, the 100 % line is too high and every share kept is "
+        "too low: name fewer columns, or round their values in the log."
+    ]
+
+
 def refuse_without_data(ctx: typer.Context) -> None:
     """What names the columns of a log goes with one."""
     for option in given(ctx, *OPTIONS):
         raise InvalidInput(f"{option} goes with --data; leave it out, or give --data log.parquet")
 
 
-def logged_world(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
-    """The log in a file, as a world; of arms, unless columns of features are named."""
+def logged_world(path: Path, typed: Typed) -> tuple[LoggedArms | LoggedContexts, list[str]]:
+    """The log in a file, as a world, of arms unless columns of features are named; and warnings."""
     check_installed("tables")
     if typed.action is None or typed.reward is None:
         raise InvalidInput("--data needs the names of two columns: --action item --reward click")
+    if typed.features is not None and typed.prior_rows:
+        raise InvalidInput("--prior-rows is for arms; leave out --features")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ShortenedFeatures)
+            world = _read(path, typed)
+        return world, [str(warning.message) for warning in caught]
+    except InvalidInput as error:  # as it is said on the command line
+        said = str(error).replace("reward_range=(low, high)", "--reward-range low,high")
+        raise InvalidInput(said) from None
+
+
+def _read(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
     if typed.features is None:
         return LoggedArms.read(path, **_columns(typed), prior_rows=typed.prior_rows)
-    if typed.prior_rows:
-        raise InvalidInput("--prior-rows is for arms; leave out --features")
     context, features = _features(typed.features)
     return LoggedContexts.read(path, context=context, features=features, **_columns(typed))
 

@@ -21,6 +21,7 @@ from dpbandits.notation import typed
 from dpbandits.privacy.budgets import Budget
 from dpbandits.reports.figures import PICTURES
 from dpbandits.reports.tables import Row, terminal_table
+from dpbandits.simulation import ending
 
 JSON = typer.Option(False, "--json", help="Print JSON.")
 _EXTRAS = {".parquet": ("tables",), **dict.fromkeys(PICTURES | {".html"}, ("plot",))}
@@ -68,15 +69,17 @@ def writing(name: str, path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def stoppable(kept: str = "", *, resumes: bool = True) -> Iterator[None]:
-    """Ctrl-C ends the command with a sentence about what is kept, not with a traceback."""
+    """Ctrl-C and SIGTERM end the command with a sentence about what is kept, not with a traceback."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and stop.code != ending.STATUS:
+            raise
         said = f"stopped; {kept}" if kept else "stopped"
         if kept and resumes:
             said += ", and the same command resumes there"
         Console(stderr=True).print(said, soft_wrap=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(130 if isinstance(stop, KeyboardInterrupt) else ending.STATUS) from None
 
 
 def compiling(name: str) -> contextlib.AbstractContextManager[None]:

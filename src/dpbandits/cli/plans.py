@@ -12,6 +12,10 @@ from dpbandits.sweeps import Plan
 
 _NEEDED = ("policies", "environments", "rounds")
 _KEYS = (*_NEEDED, "budgets", "runs", "seed", "points", "block", "results")
+_FOR_LOGS = (
+    "a plan cannot name one; in Python, "
+    'use dpb.sweep(environments={"log": dpb.worlds.LoggedArms.read(…)}, …)'
+)
 
 
 class WrittenPlan(NamedTuple):
@@ -39,9 +43,9 @@ def read_plan(path: Path, device: Device) -> WrittenPlan:
         raise InvalidInput(f"expected results to be a folder, got {checks.shown(results)}")
     worlds = _texts("environments", record.pop("environments"))
     record["environments"] = (
-        {label: environment(text) for label, text in worlds.items()}
+        {label: environment(text, for_logs=_FOR_LOGS) for label, text in worlds.items()}
         if isinstance(worlds, dict)
-        else [environment(text) for text in worlds]
+        else [environment(text, for_logs=_FOR_LOGS) for text in worlds]
     )
     for key in ("policies", "budgets"):
         if key in record:

@@ -26,7 +26,7 @@ from dpbandits.sweeps import Plan, plot_sweep
 from dpbandits.sweeps.folder import Folder
 from dpbandits.sweeps.status import status_rows
 from dpbandits.sweeps.sweep import forecast_plan, play_plan
-from dpbandits.sweeps.table import NUMBERS, summary_rows
+from dpbandits.sweeps.table import NUMBERS, check_plot, summary_rows
 from dpbandits.wording import counted
 
 _MOST_ROWS = 200  # on the screen
@@ -67,6 +67,8 @@ def sweep(
     check_writable(save=(save, {".parquet"}), plot=(plot, PICTURES))
     wanted, place = read_plan(plan, "cuda" if device == "cuda" else "cpu")
     folder = Folder(place if results is None else results)
+    if plot is not None:
+        check_plot(wanted, against)
     if status:
         _print_status(wanted, folder, as_json)
         return
@@ -77,20 +79,26 @@ def sweep(
     check_folder("results", folder.path)
     with stoppable(f"finished units are kept in {folder.path}"):
         table = play_plan(wanted, folder, threads=threads, on=scheduler)
-    if save is not None:
+    if save is not None:  # before printing: whoever reads may not read on
         with writing("save", save):
             table.write_parquet(save)
-    if plot is not None:
-        with writing("plot", plot):
-            plot_sweep(table, plot, against=against)
     rows = summary_rows(table)
     if as_json:
         print_json(rows)
-        return
-    print_rows([_shown(row) for row in rows[:_MOST_ROWS]], f"Regret, {counted(wanted.runs, 'run')} each")
+    else:
+        _print_table(rows, wanted.runs)
+    if plot is not None:
+        with writing("plot", plot):
+            plot_sweep(table, plot, against=against)
+    if not as_json:
+        print_written(save, plot)
+
+
+def _print_table(rows: list[dict[str, Any]], runs: int) -> None:
+    print_rows([_shown(row) for row in rows[:_MOST_ROWS]], f"Regret, {counted(runs, 'run')} each")
+    console().print("±: standard error of the mean over runs.", style="dim")
     if len(rows) > _MOST_ROWS:
         console().print(f"… and {len(rows) - _MOST_ROWS} more; --save writes all", style="dim")
-    print_written(save, plot)
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
@@ -131,6 +139,9 @@ def _print_status(plan: Plan, folder: Folder, as_json: bool) -> None:
     unfinished = [row for row in rows if row["missing"]]
     units = sum(row["units"] for row in rows)
     missing = sum(row["missing"] for row in rows)
+    if not any(row["being_played_by"] for row in unfinished):
+        for row in unfinished:
+            del row["being_played_by"]
     if unfinished:
         print_rows(unfinished[:_MOST_ROWS], f"Missing in {folder.path}")
     console().print(f"{units - missing:,} of {units:,} units are finished", soft_wrap=True)

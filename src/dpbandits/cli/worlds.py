@@ -43,15 +43,18 @@ def environment_kinds() -> dict[str, type[Environment]]:
     return {kind.name(): kind for kind in playable}
 
 
-def environment(text: str) -> Environment:
-    """A world with its options: ``sphere-contexts:dim=5,gap=0`` or ``bernoulli-arms:means=.9 .5``."""
+def environment(
+    text: str, *, for_logs: str = "write --data log.parquet --action item --reward click"
+) -> Environment:
+    """A world with its options: ``sphere-contexts:dim=5,gap=0`` or ``bernoulli-arms:means=.9 .5``.
+
+    `for_logs` says what to do instead where a world of a log is named.
+    """
     name, rest = split_name(text)
     kinds = environment_kinds()
     name = named("world", name, kinds)
     if name in LOGGED:
-        raise InvalidInput(
-            f"{name} is read from a log: write --data log.parquet --action item --reward click"
-        )
+        raise InvalidInput(f"{name} is read from a log: {for_logs}")
     standard = _STANDARD.get(name)
     values = options(name, kinds[name], rest)
     return dataclasses.replace(standard, **values) if standard else _made(name, kinds[name], values)
@@ -69,11 +72,20 @@ def check_fits(policy: Policy, world: Environment) -> None:
     """A policy of another problem is refused with the world that fits it."""
     problem, wanted = world.problem(None), policy.problem_kind
     if not isinstance(problem, wanted):
-        fitting = next(name for name, kind in _USUAL.items() if issubclass(wanted, kind))
         raise InvalidInput(
             f"{policy.name()} cannot play on {world.name()}, whose problem is {type(problem).__name__}; "
-            f"say --env {fitting}"
+            f"{_fitting(world, wanted)}"
         )
+
+
+def _fitting(world: Environment, wanted: type[Problem]) -> str:
+    """What to type for a world of another problem; of a log there are two."""
+    if isinstance(world, LoggedContexts) and issubclass(wanted, Arms):
+        return "leave out --features"
+    if isinstance(world, LoggedArms) and issubclass(wanted, LinearProblem):
+        return "say what is known of people, --features 'age=18..90,device=phone|desktop'"
+    usual = next(name for name, kind in _USUAL.items() if issubclass(wanted, kind))
+    return f"say --env {usual}" + (" instead of --data" if world.name() in LOGGED else "")
 
 
 def worlds_of(problem: type[Problem]) -> list[str]:

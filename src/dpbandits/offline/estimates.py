@@ -55,7 +55,8 @@ class Estimate:
     def __str__(self) -> str:
         return (
             f"{self.method} {self.value:.4g}, {100 * self.confidence:g} % {self.interval} interval "
-            f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, worth {self.effective:,.0f}"
+            f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, effective sample size "
+            f"{self.effective:,.0f}"
         )
 
 
@@ -148,8 +149,8 @@ def _weighed(rows: Rows, decisions: Any) -> tuple[Array, Array]:
     effective = effective_rows(weights)
     if effective < LEAST_EFFECTIVE:
         raise InvalidInput(
-            f"the log overlaps too little with these decisions: its {len(rows):,} rows are worth "
-            f"{effective:.1f}, and an estimate needs {LEAST_EFFECTIVE:g}"
+            f"the log overlaps too little with these decisions: {len(rows):,} rows have an effective "
+            f"sample size of {effective:.1f}, and an estimate needs {LEAST_EFFECTIVE:g}"
         )
     mean = float(weights.mean())
     if not 0.5 <= mean <= 2.0:
@@ -169,12 +170,13 @@ def effective_rows(weights: Array) -> float:
 def _probabilities(rows: Rows, decisions: Any) -> Array:
     size, count = len(rows), len(rows.labels)
     what = (
-        f"decisions as {size:,} numbers of actions, or their probabilities in {size:,} rows of {count}"
+        f"decisions as {size:,} numbers of actions, their places in rows.labels, or as probabilities in "
+        f"{size:,} rows of {count}"
     )
     given = checks.array(what, decisions)
     if given.shape == (size,):
         if not ((given >= 0) & (given < count) & (given == np.floor(given))).all():
-            raise InvalidInput(f"expected decisions to be numbers of actions, 0 to {count - 1}")
+            raise InvalidInput(f"expected decisions to be places in rows.labels, 0 to {count - 1}")
         return np.eye(count)[given.astype(np.int64)]
     if given.shape != (size, count):
         raise InvalidInput(f"expected {what}; got shape {given.shape}")

@@ -1,5 +1,6 @@
 """Pictures of a sweep, from its tidy table."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # What tells cells of a sweep apart, beside the options of policies and worlds.
 _TELLING = ("policy", "epsilon", "delta", "mu", "rho", "order", "divergence", "world", "rounds")
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "order": "α", "rounds": "T"}
+_REGRET = "mean regret"
 _PER_ROW, _MOST_LINES, _MOST_TICKS = 3, len(COLOURS) * len(STYLES), 7
 
 
@@ -39,7 +41,7 @@ def plot_sweep(
     """Mean regret against a number of the budget, the length `rounds`, an option, or the `round`.
 
     Small multiples: a panel for each value of `panels`, any column of the table, and a line for each
-    policy and whatever else differs. Bars are two standard errors over runs. What is not private is a
+    policy and whatever else differs. Bars are ± two standard errors over runs. What is not private is a
     level line; other budgets without that number are left out. Saved to `path` (svg, png, pdf) if given.
 
     Drawn by matplotlib, which comes with the extra `plot`.
@@ -53,10 +55,7 @@ def plot_sweep(
     shown = table if against == "round" else table.filter(pl.col("round") == pl.col("rounds"))
     shown = shown.filter(pl.col(against).is_not_null() | (pl.col("budget") == "NonPrivate"))
     values = shown[against].drop_nulls().unique().sort().to_list()
-    if len(values) < 2 or not all(isinstance(value, int | float) for value in values):
-        raise InvalidInput(
-            f"{against} has not two numbers in this table: nothing can be drawn against it"
-        )
+    check_axis(against, values)
     telling = [x for x in _TELLING if x not in (against, panels) and shown[x].n_unique() > 1]
     lines = list(dict.fromkeys(["policy", *telling]) if panels != "policy" else telling)
     means = _means(shown, [panels, *lines, against])
@@ -75,13 +74,27 @@ def plot_sweep(
         _finish(one, against, values)
         one.set_title(title if isinstance(title, str) else _named({panels: title}), fontsize="medium")
         if place % columns == 0:
-            one.set_ylabel("mean regret")
+            one.set_ylabel(_REGRET if against == "round" else f"{_REGRET} (bars: ± 2 standard errors)")
     for one in axes[len(titles) :]:
         one.set_visible(False)
     legend_beside(axes[columns - 1], fontsize="small")
     if path is not None:
         save_figure(figure, Path(path))
     return figure
+
+
+def check_axis(against: str, values: Collection[Any]) -> None:
+    """Refuse what nothing can be drawn against: an axis has at least two numbers."""
+    different = set(values)
+    if not all(isinstance(value, int | float) for value in different):
+        why = f"{against} is not a number"
+    elif not different:
+        why = f"no cell has a number for {against}"
+    elif len(different) == 1:
+        why = f"{against} is {number(float(different.pop()))} in all cells that have one"
+    else:
+        return
+    raise InvalidInput(f"{why}, so there is nothing to draw against it; try against round")
 
 
 def _means(table: "pl.DataFrame", keys: list[str]) -> "pl.DataFrame":

@@ -4,8 +4,10 @@ import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from dpbandits import checks
 from dpbandits.extras import extra
 from dpbandits.recipes import Recipe
+from dpbandits.reports.sweeps import check_axis
 from dpbandits.simulation import Trace
 from dpbandits.sweeps.choices import recipe_text
 from dpbandits.sweeps.plan import Cell, Plan
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NUMBERS = ("epsilon", "delta", "mu", "rho", "order", "divergence")  # of budgets of all kinds
+_OF_RUNS = ("run", "round", "regret", "reward", "optimum")
 
 
 def tidy_table(plan: Plan, parts: Iterable[tuple[Cell, Trace]]) -> "pl.DataFrame":
@@ -31,8 +34,18 @@ def tidy_table(plan: Plan, parts: Iterable[tuple[Cell, Trace]]) -> "pl.DataFrame
     frames = []
     for cell, trace in parts:
         columns = [pl.lit(described[cell].get(name), types[name]).alias(name) for name in names]
-        frames.append(trace.table().select(*columns, "run", "round", "regret", "reward", "optimum"))
+        frames.append(trace.table().select(*columns, *_OF_RUNS))
     return pl.concat(frames, rechunk=True)
+
+
+def check_plot(plan: Plan, against: str) -> None:
+    """Refuse an axis that the table of this plan will not have, before anything is played."""
+    described = [_described(plan, cell) for cell in plan.cells]
+    columns = dict.fromkeys(name for row in described for name in row)
+    checks.known("column of this sweep", against, [*columns, *_OF_RUNS])
+    if against not in _OF_RUNS:
+        found = (row.get(against) for row in described)
+        check_axis(against, [value for value in found if value is not None])
 
 
 def _described(plan: Plan, cell: Cell) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The contexts of a log: combinations of values of columns, what was paid in each, their features."""
 
+import re
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -7,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.errors import InvalidInput
+from dpbandits.errors import InvalidInput, ShortenedFeatures
 from dpbandits.extras import extra
+from dpbandits.features import Category, FeatureMap, Number
 from dpbandits.wording import counted
 from dpbandits.worlds.logged.table import ACTION, Label, Log, sorted_labels
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Array = NDArray[np.float64]
+_MANY = 0.1  # the share of rows from which on being cut off is worth a warning
 _MOST_CONTEXTS = 2**18  # a recipe holds features and rates of all
 _ONE, _ROW, _COLUMN = "dpbandits:one", "dpbandits:row", "dpbandits:column"
 
@@ -105,19 +109,24 @@ def check_cells(log: Log, context: Sequence[str]) -> None:
 
 
 def features_of(
-    frame: "pl.DataFrame", columns: Sequence[str], features: Features | None, name: str
+    frame: "pl.DataFrame",
+    columns: Sequence[str],
+    features: Features | None,
+    name: str,
+    weights: Array,
 ) -> tuple[Array, float]:
-    """Features of the rows of a frame, and how long they can be."""
+    """Features of the rows of a frame, each of which is `weights` rows of a log, and their bound."""
     import polars as pl
 
     frame = frame.select(_read_numbers(frame[column]) for column in columns)
     checks.integer(least=1, limit=_MOST_CONTEXTS, **{f"contexts of {name}": frame.height})
     if features is not None:
-        rows, bound = (
-            checks.array("features as rows of numbers", features.rows(frame)),
-            features.max_norm,
-        )
-        return rows, bound
+        if isinstance(features, FeatureMap):
+            _check_declared(frame, features, name, weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShortenedFeatures)  # said above, by rows
+            rows = checks.array("features as rows of numbers", features.rows(frame))
+        return rows, features.max_norm
     for column in columns:
         if not (frame[column].dtype.is_numeric() or frame[column].dtype == pl.Boolean):
             raise InvalidInput(
@@ -133,6 +142,34 @@ def features_of(
             f"{columns[0]}=0..100"
         )
     return np.ascontiguousarray(rows), 1.0
+
+
+def _check_declared(frame: "pl.DataFrame", features: FeatureMap, name: str, weights: Array) -> None:
+    """Refuse categories that never occur, and warn of ranges that many rows of the log are beyond."""
+    for declared in features.columns:
+        if declared.column not in frame.columns:
+            continue  # which the map itself refuses
+        values = frame[declared.column]
+        outside = declared.block(values.to_numpy()).outside
+        if isinstance(declared, Category) and outside.all():
+            raise InvalidInput(_no_such(declared, name, values[0]))
+        share = float(weights[outside].sum() / weights.sum())
+        if isinstance(declared, Number) and share > _MANY:
+            warnings.warn(
+                f"column {declared.column!r} is beyond {declared.low:g} to {declared.high:g} in "
+                f"{100 * share:.0f} % of the rows of {name}, and cut off there: declare a wider range",
+                ShortenedFeatures,
+                stacklevel=4,
+            )
+
+
+def _no_such(declared: Category, name: str, example: Any) -> str:
+    listed = " or ".join(map(repr, declared.values))
+    said = f"no row of {declared.column!r} in {name} is {listed}; "
+    ends = re.fullmatch(r"([\d.]+)\s*[-:]\s*([\d.]+)", declared.values[0])
+    if ends and len(declared.values) == 1:
+        return said + f"a range is written {ends[1]}..{ends[2]}"
+    return said + f"the column has values such as {checks.shown(example)}"
 
 
 def _read_numbers(column: "pl.Series") -> "pl.Series":

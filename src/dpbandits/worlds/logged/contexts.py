@@ -127,7 +127,8 @@ class LoggedContexts(Environment):
         pairs = sums_by(log, (ACTION, *context), check_range(reward_range))
         cells = LoggedCells.of(pairs, context)
         ours = cells.features_of_actions(log, action_features) if action_features else cells.contexts
-        numbers, bound = features_of(ours, action_features or context, features, log.name)
+        weights = cells.weights.ravel() if action_features else cells.weights.sum(axis=1)
+        numbers, bound = features_of(ours, action_features or context, features, log.name, weights)
         return cls(
             actions=cells.actions,
             features=numbers,
@@ -164,8 +165,8 @@ class LoggedContexts(Environment):
         log = Log(table.frame.select(*chosen, pl.lit(1.0).alias(REWARD)), table.name, rows)
         check_cells(log, columns)
         cells = LoggedCells.of(sums_by(log, (ACTION, *columns), (0.0, 1.0)), columns)
-        numbers, bound = features_of(cells.contexts, columns, feature_map, log.name)
         shares = cells.weights.sum(axis=1)
+        numbers, bound = features_of(cells.contexts, columns, feature_map, log.name, shares)
         return cls(
             actions=cells.actions,
             features=numbers,
@@ -187,6 +188,25 @@ class LoggedContexts(Environment):
         rates, shares = np.array(self.rates), np.array(self.shares)
         lost = rates.max(axis=1) - rates.mean(axis=1)
         return math.fsum(lost * shares) / math.fsum(shares)
+
+    def rows_per_cell(self) -> float | None:
+        """About how many rows of the log an action has in the median context."""
+        if self.rows is None:
+            return None
+        return self.rows * float(np.median(self.shares)) / math.fsum(self.shares) / len(self.actions)
+
+    def spread_by_chance(self) -> float | None:
+        """The share of the variance of rates within contexts that chance alone would make.
+
+        About so: the rows of a context are taken to be of all actions alike. None where their number
+        is not known, or all rates are the same.
+        """
+        shares, rates = np.array(self.shares), np.array(self.rates)
+        spread = float(shares @ rates.var(axis=1, ddof=1))
+        if self.rows is None or spread <= 0.0:
+            return None
+        mean, cells = rates.mean(axis=1), self.rows * shares / shares.sum() / len(self.actions)
+        return min(1.0, float(shares @ (mean * (1.0 - mean) / np.maximum(cells, 1.0))) / spread)
 
     def in_words(self) -> str:
         """How many contexts and actions of which log."""
