@@ -502,6 +502,12 @@ class Learner:
             self._seeded = False
             self.use(Streams.of(None))
 
+    def rest_on(self, fact: str) -> None:
+        """Name one more thing that is public in the guarantee. Not for users: an adapter that replays a
+        log knows what only it does.
+        """
+        self._guarantee = replace(self._guarantee, public=(*self._guarantee.public, fact))
+
     def learn_past(self, history: History | None, public_history: History | None) -> None:
         """Start from earlier logs. Not for users, but by `start(…, history=…, public_history=…)`."""
         for name, given in (("history", history), ("public_history", public_history)):
