@@ -80,7 +80,7 @@ class MAB:
         return self.learner.guarantee
 
     def fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
-        """Start from a log: each row is one person's round."""
+        """Start from a log: each row is one person's round, and nan a reward that did not come."""
         if self._learner is not None:
             raise RoundError(
                 "fit() comes first and once: fitting the same people again would spend the budget again"

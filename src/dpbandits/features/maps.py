@@ -112,8 +112,9 @@ class FeatureMap(Features):
         for column, absent in zip(self.columns, missing, strict=True):
             if isinstance(column, Number) and column.missing is None and absent.any():
                 raise InvalidInput(
-                    f"column {column.column!r} has no number in row {int(absent.argmax())}: drop such "
-                    f"rows, or say what stands for it: Number({column.column!r}, …, missing=0)"
+                    f"column {column.column!r} has no number in row {int(absent.argmax())}: say what "
+                    f"stands for it, Number({column.column!r}, …, missing=0); rows must not be left out "
+                    "for what they hold"
                 )
         cut = np.logical_or.reduce(_numbers_only(self.columns, outside))
         if are_many(int(np.sum(cut)), rows.shape[0]):

@@ -94,7 +94,7 @@ def _values(name: str, values: Any) -> NDArray[Any]:
     return array
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, and what pandas has instead."""
     return value is None or (isinstance(value, float) and value != value) or _is_na(value)
 
@@ -113,7 +113,7 @@ def numbers_of(name: str, values: NDArray[Any]) -> Array:
 
 
 def _number(name: str, value: Any) -> float:
-    if _is_missing(value):
+    if is_missing(value):
         return math.nan
     if isinstance(value, bool | np.bool_ | Decimal):
         return float(value)
@@ -129,7 +129,7 @@ def text_of(name: str, value: Any) -> str | None:
     """A category as text, the same whether a file held it as text or as a number; None if missing."""
     if isinstance(value, str):
         return str(value)
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
