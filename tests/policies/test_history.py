@@ -14,6 +14,7 @@ from dpbandits.audit.watching import WatchedRounds
 from dpbandits.engine import leaves
 from dpbandits.errors import DPBanditsError, HorizonReached, InvalidInput, RoundError
 from dpbandits.policies.testing import short_form
+from dpbandits.privacy import Guarantee
 from dpbandits.problems import SquaredExponential, UniformMatroid
 from dpbandits.testing.driving import state_bytes
 
@@ -285,7 +286,14 @@ def test_the_guarantee_names_what_is_taken_as_given(tmp_path: Path) -> None:
     learner = IMED.start(dpb.Arms(4), history=arms_log(), public_history=arms_log(7))
     assert learner.past == (400, 7)
     said = str(learner.guarantee)
-    assert "the actions in a history of 400 rows, all of a public history of 7 rows" in said
+    assert said.endswith(
+        "the reward range [0, 1], all of a public history of 7 rows; the rows of a history of 400 are "
+        "taken as they are: what an earlier system chose for others because of her is not protected."
+    )
+    assert Guarantee.from_dict(learner.guarantee.to_dict()) == learner.guarantee
+    shorter = IMED.start(dpb.Arms(4), public_history=arms_log(7)).guarantee
+    assert shorter.implies(learner.guarantee) and not learner.guarantee.implies(shorter)
+    assert "because of her" not in str(shorter)
     assert not learner.guarantee.implies(IMED.guarantee(dpb.Arms(4)))  # which rests on less
     assert IMED.guarantee(dpb.Arms(4)).implies(learner.guarantee)
     assert "0 rounds after 400 of a history" in repr(learner)
@@ -298,9 +306,9 @@ def test_the_guarantee_names_what_is_taken_as_given(tmp_path: Path) -> None:
     assert record is not None and "407 are behind these numbers, with those that are public" in str(
         record
     )
-    assert "400 rows" in str(record) and "history" in str(record.to_dict())
+    assert "history of 400" in str(record) and "history" in str(record.to_dict())
     joint = LINEAR.start(dpb.LinearContexts(2), history=History(features=[[0, 1]], reward=[1]))
-    assert "how another system chose the actions in a history of 1 rows" in str(joint.guarantee)
+    assert "; the rows of a history of 1 are taken as they are: what an earlier" in str(joint.guarantee)
 
 
 @pytest.mark.parametrize("policy", [IMED, WARM[2]])

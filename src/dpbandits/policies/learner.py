@@ -145,7 +145,11 @@ class Learner:
             times = f"{len(self._changes)} change{'s'[: len(self._changes) != 1]}"
             facts = [fact for fact in facts if fact != COMING_AND_GOING]
             facts.append(f"{COMING_AND_GOING} ({times})")
-        return replace(self._guarantee, public=(*facts, *self.past.facts(self._guarantee.trust)))
+        return replace(
+            self._guarantee,
+            public=(*facts, *self.past.facts()),
+            unprotected=tuple(self.past.unprotected()),
+        )
 
     @property
     def changes(self) -> tuple[Change, ...]:
