@@ -156,9 +156,10 @@ def test_compiled_learners_start_alike(policy: dpb.TrustedPolicy) -> None:
     problem = policy.problem_kind.testing.example(None)
     people = problem.testing.extreme_people(problem)[:4]
     past = problem.testing.past(problem, people * 9)
+    others = problem.testing.past(problem, people * 3)
 
     def state(compiled: bool) -> bytes:
-        options: dict[str, Any] = {"history": past, "public_history": past}
+        options: dict[str, Any] = {"history": past, "public_history": others}
         learner = policy.start(problem, seed=1, compiled=compiled, **options)
         learner.close()
         return state_bytes(learner)
@@ -415,7 +416,24 @@ WRONG: list[tuple[Any, str]] = [
         "nobody holds raw rows",
     ),
     (lambda: start_twice(), "before its first round, and once"),
+    (lambda: start(**dict.fromkeys(("history", "public_history"), arms_log())), "the same rows"),
+    (lambda: start(history=arms_log(), public_history=arms_log()), "the same rows"),
+    (lambda: start(history=of_one(None), public_history=of_one(None)), "the same rows"),
+    (lambda: start(history=named("ada"), public_history=arms_log(3)), "the same rows"),
 ]
+
+
+def of_one(reward: float | None) -> History:
+    return History(action=[0], reward=[reward])
+
+
+def named(*person: str) -> History:
+    return arms_log(3, person=[*person] * 3)
+
+
+def test_rows_that_differ_may_be_private_and_public() -> None:
+    for one, other in ((of_one(1.0), of_one(None)), (of_one(1.0), History(action=[1], reward=[1.0]))):
+        assert IMED.start(dpb.Arms(4), history=one, public_history=other).past == (1, 1)
 
 
 def start_twice() -> None:

@@ -521,6 +521,11 @@ class Learner:
                 )
         if history is None and public_history is None:
             return
+        if history is not None and public_history is not None and history.has_same_rows(public_history):
+            raise InvalidInput(
+                "history and public_history are the same rows: what is public needs no protection, and "
+                "what is protected must not be public"
+            )
         if self._rounds.is_local:
             raise InvalidInput("in the local model nobody holds raw rows to start from")
         with self._lock, self._call("start"):

@@ -14,6 +14,7 @@ from dpbandits.features.tables import is_missing
 
 # A row as `observe` reads it: context, action, reward.
 Row = tuple[Any, Any, Any]
+_COLUMNS = ("reward", "action", "features")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +67,11 @@ class History:
     def __repr__(self) -> str:
         return f"<History, {len(self):,} rows>"  # and nothing of what they hold
 
+    def has_same_rows(self, other: "History") -> bool:
+        """Whether both hold the same, whoever it was."""
+        columns = ((getattr(one, name) for one in (self, other)) for name in _COLUMNS)
+        return all(_equal(one, another) for one, another in columns)
+
     def numbered(self, count: int, what: str) -> Iterator[Row]:
         """The rows of a problem whose actions have numbers and which has no contexts."""
         if self.features is not None:
@@ -103,6 +109,12 @@ def _numbers(what: str, given: Any) -> NDArray[np.float64]:
     # Of other objects NumPy makes no numbers, and they are refused.
     filled = [math.nan if is_missing(one) else one for one in found.ravel()]
     return checks.array(what, filled).reshape(found.shape)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other, equal_nan=True)
 
 
 def _whole_numbers(given: Any) -> NDArray[np.int64]:
