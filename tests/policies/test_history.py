@@ -276,8 +276,22 @@ def test_people_in_the_history_are_counted(k: int) -> None:
     assert ticket.action in range(3) and named._rounds.observed == 2  # one round of each
 
 
-def arms_log_of(person: list[str]) -> History:
+def arms_log_of(person: list[Any]) -> History:
     return History(action=[0] * len(person), reward=[1.0] * len(person), person=person)
+
+
+@pytest.mark.parametrize(("past", "later"), [("5", 5), (5, "5"), ("5", b"5"), (np.int64(5), "5")])
+@pytest.mark.parametrize("k", [None, 1])
+def test_names_are_of_the_history_s_kind(past: Any, later: Any, k: int | None, tmp_path: Path) -> None:
+    """Of another kind, the same person would be two."""
+    learner = IMED.start(dpb.Arms(3, rounds_per_person=k), history=arms_log_of([past]))
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match=r"expected person to be .*, as in the history, got \w+$"):
+            learner.decide(person=later)
+        learner = dpb.load(learner.save(tmp_path / "learner"))
+    learner.update(learner.decide(person=past), 1.0)
+    assert learner._rounds.observed == 1  # of the history
+    IMED.start(dpb.Arms(3)).decide(person=later)  # without one, any kind will do
 
 
 # ---- what is said about it
@@ -368,7 +382,8 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: History(reward=[1.0], action=[0, 1]), "as many rows of action"),
     (lambda: History(reward=[1.0], features=[["a"]]), "rows of numbers"),
     (lambda: History(reward=[1.0], person=["a", "b"]), "as many rows of person"),
-    (lambda: History(reward=[1.0], person="a"), "sequence"),
+    (lambda: History(reward=[1.0], person="ada"), "sequence, got str$"),
+    (lambda: start(history=arms_log(1, person=[np.zeros(2)])), "row 0 is not$"),
     (lambda: start(history=[1.0]), "expected history as History"),
     (lambda: start(public_history={"reward": [1.0]}), "expected public_history as History"),
     (lambda: start(history=History(reward=[1.0])), "expected history's action"),
@@ -379,7 +394,13 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: start(history=History(reward=[[1.0]], action=[0])), "one reward for each row"),
     (lambda: start(history=arms_log(3, features=[[1.0]] * 3)), "leave out history's features"),
     (lambda: start(public_history=arms_log(1, person=["a"])), "leave her out"),
-    (lambda: start(history=arms_log(1, person=[1.5])), "person to be a text"),
+    (lambda: start(history=arms_log(2, person=["a", 4711.0])), "whole number: row 1 is not$"),
+    (lambda: start().decide(person=4711.0), "whole number, got float$"),
+    (lambda: start(history=arms_log(2, person=["a", 5])), "row 0 is a text, row 1 is a whole number$"),
+    (
+        lambda: start(problem=dpb.Arms(4, rounds_per_person=1), history=arms_log(1, person=[None])),
+        "say who each row",
+    ),
     (lambda: start(problem=dpb.Arms(4, rounds_per_person=1), history=arms_log()), "say who"),
     (lambda: start(problem=dpb.Arms(2, capacity=9), history=arms_log()), "one of 2 arms"),
     (lambda: on_contexts(reward=[1.0]), "2 numbers a row, got none"),

@@ -26,7 +26,7 @@ from dpbandits.errors import (
 from dpbandits.features.maps import are_many, warn_of_shortened
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
-from dpbandits.policies.people import People
+from dpbandits.policies.people import People, refuse_mixed
 from dpbandits.policies.released import Reading, Released
 from dpbandits.policies.rounds import Past, Round, Rounds
 from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
@@ -552,9 +552,14 @@ class Learner:
         if history is None:
             return []
         named = [None] * len(history) if history.person is None else history.person
-        if history.person is None and self._asks_who:
+        if self._asks_who and any(person is None for person in named):
             raise InvalidInput("rounds_per_person is declared: say who each row of the history is")
-        return [self._token(person) for person in named]
+        refuse_mixed(named)
+        tokens = [self._token(person) for person in named]
+        somebody = next((person for person in named if person is not None), None)
+        if somebody is not None and self._rounds.people is not None:
+            self._rounds.people.take_only_kind_of(somebody)
+        return tokens
 
     def lend(self, rounds: Rounds, noise: Any, explore: Any) -> None:
         """Go on with these rounds and generators. Not for users: an audit plays the same learner again
