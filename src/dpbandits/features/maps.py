@@ -106,7 +106,8 @@ class FeatureMap(Features):
 
         `table` has the declared columns (others are left alone): a frame of polars or pandas, an Arrow
         table, a dictionary of sequences or of one person's values, a list of dictionaries, or an array
-        of two dimensions with just those columns, in this order.
+        of two dimensions with just those columns, in this order. In a dictionary of one person's values
+        what is not there is missing.
         """
         rows, outside, missing = self._read(table)
         for column, absent in zip(self.columns, missing, strict=True):
