@@ -127,6 +127,8 @@ def test_a_log_keeps_its_rows_without_a_reward() -> None:
         (lambda: contextual().fit(["x"], [1.0]), InvalidInput, "a context for each row"),
         (lambda: contextual().predict_expectations([[1.0]]), InvalidInput, "contexts of 2 numbers"),
         (lambda: MAB(["a", "a"], mab().policy), InvalidInput, "different names"),
+        (lambda: MAB([1, True], mab().policy), InvalidInput, "different names"),
+        (lambda: MAB([[1], [True]], mab().policy), InvalidInput, "different names"),
         (lambda: MAB(["a"], mab().policy), InvalidInput, "arms"),
         (lambda: mab(in_flight="many"), InvalidInput, "in_flight"),
         (lambda: MAB("red", mab().policy), InvalidInput, "arms as a sequence"),

@@ -69,8 +69,13 @@ def test_the_simulators_loop_by_hand() -> None:
     assert one.n_trial == one.learner.rounds < 600
     assert earned > 0.7 * one.n_trial
     assert "2-DP" in str(one.guarantee) and "the actions and the length of the log" in str(one.guarantee)
-    one.initialize()
-    assert one.n_trial == 0 and one.action_counts.sum() == 0
+    trials = one.n_trial
+    with pytest.raises(RoundError, match="spend the budget again"):
+        one.initialize()
+    assert one.n_trial == trials and one.learner.rounds == trials  # nothing was changed
+    other = policy()
+    other.initialize()
+    assert other.n_trial == 0 and other.select_action().shape == (1,)
 
 
 def test_without_replay_a_decision_without_an_answer_is_a_round() -> None:

@@ -321,6 +321,7 @@ def test_the_guarantee_names_what_is_taken_as_given(tmp_path: Path) -> None:
     assert record is not None and "407 are behind these numbers, with those that are public" in str(
         record
     )
+    assert record.to_dict()["public_rows"] == 7
     assert "history of 400" in str(record) and "history" in str(record.to_dict())
     joint = LINEAR.start(dpb.LinearContexts(2), history=History(features=[[0, 1]], reward=[1]))
     assert "; the rows of a history of 1 are taken as they are: what an earlier" in str(joint.guarantee)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.adapters.asking import Asked
-from dpbandits.errors import InvalidInput
+from dpbandits.errors import InvalidInput, RoundError
 from dpbandits.extras import extra
 from dpbandits.policies import Learner, TrustedPolicy
 from dpbandits.privacy import Guarantee
@@ -66,12 +66,16 @@ class OBPPolicy:
         self.policy, self.n_actions = policy, int(n_actions)
         self.horizon, self.random_state, self.replay = horizon, random_state, replay
         self.policy_name = policy.name()
+        self._asked = Asked(policy, horizon=horizon, seed=random_state, replay=replay)
         self.initialize()
 
     def initialize(self) -> None:
-        """Begin anew, with nothing learned."""
-        options: dict[str, Any] = {"horizon": self.horizon, "seed": self.random_state}
-        self._asked = Asked(self.policy, replay=self.replay, **options)
+        """Before the first decision, where there is nothing to forget; later that is refused."""
+        if self._asked.learner is not None:
+            raise RoundError(
+                "initialize() comes before the first decision: to run on the same people again would "
+                "spend the budget again; for others make a new policy"
+            )
         self.n_trial = 0
         self.action_counts = np.zeros(self.n_actions, int)
 

@@ -55,7 +55,8 @@ class Estimate:
     def __str__(self) -> str:
         return (
             f"{self.method} {self.value:.4g}, {100 * self.confidence:g} % {self.interval} interval "
-            f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, worth {self.effective:,.0f}"
+            f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, worth {self.effective:,.0f} "
+            "(raw data, not private)"
         )
 
 
