@@ -435,7 +435,7 @@ class Learner:
 
         Rounds in flight are kept, and their tickets stay good. The file holds **raw, unprotected data**,
         and may be resumed once: ``dpbandits.load(path)``. If this object continued as well, data about
-        the same people would be released twice.
+        the same people would be released twice. It forgets its generators and all raw data.
 
         What is learned after `load` is lost if the process dies before the next `save`: save often.
         """
@@ -450,6 +450,8 @@ class Learner:
                 self._stopped = ""  # nothing was put in place
                 raise
             self._ended = f"it was saved; resume it with dpbandits.load({str(written)!r})"
+            del self._streams, self._noise, self._explore  # what is to come follows from them
+            self._rounds.forget()
         return written
 
     def snapshot(self) -> bytes:

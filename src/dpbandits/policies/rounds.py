@@ -227,6 +227,13 @@ class Rounds:
         """Keep none in memory that was replaced: what it drew follows from its state."""
         self._hands.empty()
 
+    def forget(self) -> None:
+        """Keep no raw data, and no generators, of a learner that has ended; how far it came stays."""
+        self.forget_generators()
+        self.secret = None
+        for opened in self.open:
+            opened.reward, opened.kept = None, (None, None)
+
     def _pause(self, noise: Any) -> None:
         if self._pauses:
             pause_if_due(self.public, self.secret, noise, self.observed)
