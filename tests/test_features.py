@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -286,6 +287,44 @@ def test_nothing_that_may_be_read_tells_whether_rows_were_shortened() -> None:
 
 # Mistakes.
 
+HUGE, LONE = 10**5000, "\ud800"
+
+
+@pytest.mark.parametrize(
+    "hers",
+    [
+        {"item": LONE},
+        {"item": HUGE},
+        {"country": LONE},
+        {"country": HUGE},
+        {"age": HUGE},
+        {"age": Decimal("sNaN")},
+        {"age": Decimal("1e999999")},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::dpbandits.errors.UnusableFeatures")
+def test_whatever_a_person_brings_is_a_round(hers: dict[str, Any]) -> None:
+    learner = started(dpb.LinearContexts.of(MAP, arms=2))
+    learner.update(learner.select({"age": 20, "country": "de", "item": 7} | hers), 1.0)
+    assert learner.rounds == 1
+
+
+@pytest.mark.filterwarnings("ignore::dpbandits.errors.UnusableFeatures")
+def test_what_a_person_leaves_out_is_missing() -> None:
+    whole: dict[str, Any] = {"age": 20, "country": "de", "item": 7}
+    for left_out in whole:
+        hers = {name: value for name, value in whole.items() if name != left_out}
+        for table in (hers, [hers], hers | {"others": [1, 2]}):
+            found, _ = MAP.context(table)
+            np.testing.assert_array_equal(found, MAP.context(whole | {left_out: None})[0])
+        learner = started(dpb.LinearContexts.of(MAP, arms=2))
+        learner.update(learner.select(hers), 1.0)
+        assert learner.rounds == 1
+    assert MAP.context({})[0].shape == (1, MAP.dimension)
+    with pytest.raises(DPBanditsError, match="no number in row 0"):
+        MAP.rows({"country": "de", "item": 7})
+
+
 d: Any = dpb.features
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no columns": (lambda: d.FeatureMap([]), "expected columns such as Number"),
@@ -316,6 +355,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: MAP.rows(pl.DataFrame(TABLE).rename({"age": "aeg"})),
         "no column is called 'age'; did you mean 'aeg'?",
     ),
+    "a misspelt column of a dictionary": (
+        lambda: FeatureMap([AGE]).rows({"aeg": [1, 2]}),
+        "no column is called 'age'; did you mean 'aeg'?",
+    ),
+    "no range": (lambda: Number("age", 0, 5e-324), "low and high of column 'age' further apart"),
     "a misspelt lazy column": (
         lambda: MAP.rows(pl.LazyFrame(TABLE).rename({"age": "aeg"})),
         "no column is called 'age'; did you mean 'aeg'?",

@@ -85,7 +85,7 @@ def sequence(what: str, values: Any) -> list[Any]:
     except Exception:  # whatever the object's own iterator raises
         listed = None
     if listed is None:
-        raise InvalidInput(f"expected {what} as a sequence, got {shown(values)}")
+        raise InvalidInput(f"expected {what} as a sequence, got {kind_of(values)}")
     return listed
 
 

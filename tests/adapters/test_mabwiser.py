@@ -44,7 +44,7 @@ def test_batches_of_predictions_are_learned_from() -> None:
     assert earned > 0.7 * 200
     told = one.predict_expectations()
     assert max(told, key=told.__getitem__) == "red"
-    assert "the actions in a history of 300 rows" in str(one.guarantee)
+    assert "the rows of a history of 300 are taken as they are" in str(one.guarantee)
 
 
 def test_expectations_open_no_round_and_are_what_is_released() -> None:
@@ -110,6 +110,12 @@ def test_mabwisers_simulator_runs_it() -> None:
     assert simulator.bandit_to_expectations["private"]["red"] > 0.7
 
 
+def test_a_log_keeps_its_rows_without_a_reward() -> None:
+    one = mab()
+    one.fit(["red", "blue", "red"], [1.0, None, math.nan])
+    assert one.learner.rounds == one.learner.past.history == 3
+
+
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
@@ -123,7 +129,7 @@ def test_mabwisers_simulator_runs_it() -> None:
         (lambda: answered().partial_fit(["red"], [1.0]), RoundError, "each of the 0 predictions"),
         (lambda: [one.predict() for one in [mab(in_flight=1)] * 2], RoundError, "1 may"),
         (lambda: mab().fit(["red"], [1.0], [[1.0]]), InvalidInput, "no contexts"),
-        (lambda: mab().fit(["red"], [math.nan]), InvalidInput, "row 0"),
+        (lambda: mab().fit(["red"], ["x"]), InvalidInput, "column of numbers"),
         (lambda: mab().fit(["red"], [1.0, 1.0]), InvalidInput, "as many rows"),
         (lambda: mab().fit([], []), InvalidInput, "at least one"),
         (lambda: contextual().predict(), InvalidInput, "a context for each person"),
@@ -131,6 +137,8 @@ def test_mabwisers_simulator_runs_it() -> None:
         (lambda: contextual().fit(["x"], [1.0]), InvalidInput, "a context for each row"),
         (lambda: contextual().predict_expectations([[1.0]]), InvalidInput, "contexts of 2 numbers"),
         (lambda: MAB(["a", "a"], mab().policy), InvalidInput, "different names"),
+        (lambda: MAB([1, True], mab().policy), InvalidInput, "different names"),
+        (lambda: MAB([[1], [True]], mab().policy), InvalidInput, "different names"),
         (lambda: MAB(["a"], mab().policy), InvalidInput, "arms"),
         (lambda: mab(in_flight="many"), InvalidInput, "in_flight"),
         (lambda: MAB("red", mab().policy), InvalidInput, "arms as a sequence"),

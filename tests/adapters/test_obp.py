@@ -35,7 +35,7 @@ def policy(**options: Any) -> OBPPolicy:
 
 def test_obps_own_simulator_and_estimator() -> None:
     simulator, ope = obp("simulator"), obp("ope")
-    logged, one = feedback(), policy()
+    logged, one = feedback(), policy(replay=True)
     action_dist = simulator.run_bandit_simulation(bandit_feedback=logged, policy=one)
     assert action_dist.shape == (1500, 3, 1)
     assert one.n_trial == one.learner.rounds == one.action_counts.sum()
@@ -60,7 +60,7 @@ def test_it_is_taken_for_a_context_free_policy() -> None:
 
 def test_the_simulators_loop_by_hand() -> None:
     """As `run_bandit_simulation` does it, for those without obp."""
-    logged, one = feedback(), policy()
+    logged, one = feedback(), policy(replay=True)
     earned = 0.0
     for action, reward in zip(logged["action"], logged["reward"], strict=True):
         if one.select_action()[0] == action:
@@ -68,9 +68,22 @@ def test_the_simulators_loop_by_hand() -> None:
             earned += reward
     assert one.n_trial == one.learner.rounds < 600
     assert earned > 0.7 * one.n_trial
-    assert "2-DP" in str(one.guarantee)
-    one.initialize()
-    assert one.n_trial == 0 and one.action_counts.sum() == 0
+    assert "2-DP" in str(one.guarantee) and "the actions and the length of the log" in str(one.guarantee)
+    trials = one.n_trial
+    with pytest.raises(RoundError, match="spend the budget again"):
+        one.initialize()
+    assert one.n_trial == trials and one.learner.rounds == trials  # nothing was changed
+    other = policy()
+    other.initialize()
+    assert other.n_trial == 0 and other.select_action().shape == (1,)
+
+
+def test_without_replay_a_decision_without_an_answer_is_a_round() -> None:
+    one = policy()
+    for _ in range(10):
+        one.select_action()
+    assert one.learner.rounds == 9 and one.n_trial == 0
+    assert "the log" not in str(one.guarantee)
 
 
 def test_a_copy_begins_anew_or_is_refused() -> None:

@@ -10,6 +10,7 @@ from river import bandit
 import dpbandits as dpb
 from dpbandits.adapters import GymnasiumWorld, RiverPolicy
 from dpbandits.errors import DPBanditsError, InvalidInput, PrivacyError, RoundError
+from dpbandits.testing.driving import state_bytes
 
 MEANS = [0.9, 0.5, 0.1]
 LOCAL: Any = dpb.local.LocalUCB(privacy=dpb.PureDP(1.0))
@@ -40,7 +41,7 @@ def test_in_replay_only_matching_rows_are_rounds() -> None:
     for _ in range(1500):
         chosen = chance.randrange(3)
         log.append((arms, None, arms[chosen], float(chance.random() < MEANS[chosen])))
-    policy = river_policy(seed=3)
+    policy = river_policy(seed=3, replay=True)
     reward, matched = bandit.evaluate_offline(policy, iter(log))
     assert matched == policy.learner.rounds == policy.learner.decided - 1 < 1500
     # A third of the rows match, whatever is decided; what they earned is what was learned from.
@@ -48,11 +49,34 @@ def test_in_replay_only_matching_rows_are_rounds() -> None:
     earned = reward.get()
     assert earned is not None and earned > 0.7 * matched
     assert policy.ranking[0] == "a"
+    for said in (policy.guarantee, policy.learner.released()):
+        assert "which decisions are answered, the actions and the length of the log" in str(said)
+
+
+def test_without_replay_a_decision_without_an_answer_is_a_round() -> None:
+    """Or else somebody who does not answer would move all who come later by one round."""
+    policy = river_policy(seed=3)
+    rewards = [1.0, None, 0.0, None, None, 1.0]
+    for reward in rewards:
+        arm = policy.pull(ARMS)
+        if reward is not None:
+            policy.update(arm, reward)
+    policy.pull(ARMS)
+    assert policy.learner.rounds == len(rewards) == policy.learner.decided - 1
+    by_hand = river_policy(seed=3)
+    for reward in rewards:
+        arm = by_hand.pull(ARMS)
+        by_hand.learner.update(arm, reward) if reward is not None else by_hand.learner.skip()
+        by_hand._asked._open = None
+    by_hand.pull(ARMS)
+    assert state_bytes(policy.learner) == state_bytes(by_hand.learner)
+    assert "the log" not in str(policy.guarantee)
 
 
 def test_clones_begin_anew_and_what_has_begun_is_not_copied() -> None:
-    policy = river_policy(seed=1)
+    policy = river_policy(seed=1, replay=True)
     other = policy.clone()
+    assert other.replay
     first = [policy.pull(ARMS) for _ in range(2)]
     assert first[0] == first[1] == other.pull(ARMS)
     assert policy.learner.decided == 1  # asked twice, decided once
@@ -89,6 +113,7 @@ def answered() -> RiverPolicy:
         (lambda: asked().pull([*ARMS, 3]), InvalidInput, "arms of the first pull"),
         (lambda: river_policy().pull([0]), InvalidInput, "arms to be a whole number >= 2"),
         (lambda: river_policy(horizon=0), InvalidInput, "horizon"),
+        (lambda: river_policy(replay="no"), InvalidInput, "replay"),
         (lambda: river_policy().ranking, RoundError, "nothing was decided"),
         (lambda: RiverPolicy(dpb.Arms(3)), InvalidInput, "a policy for Arms"),  # type: ignore[arg-type]
         (lambda: RiverPolicy(dpb.RandomizedLinUCB(privacy=dpb.GaussianDP(1.0))), InvalidInput, "Arms"),

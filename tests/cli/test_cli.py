@@ -124,7 +124,7 @@ def test_compare_on_a_log_at_several_budgets(tmp_path: Path) -> None:
     assert [row["budget"] for row in found["rows"]] == ["eps=0.1"] * 2 + ["eps=1"] * 2 + ["none"] * 2
     for row in rows.values():
         assert row["mean_regret"] == pytest.approx(4000 * 0.5 * (1 - row["reward_kept"]))
-    text = run(*words, *several, "--report", str(page), "--plot", str(plot))
+    text = " ".join(run(*words, *several, "--report", str(page), "--plot", str(plot)).split())
     assert "4,000 rounds on 20 actions of means 0.5 to 0 in log.parquet, 2 runs" in text
     assert "no private release" in text and "Uniform play keeps 5.0 %." in text
     assert "Here ± is half a 95 % interval of the mean over runs." in text

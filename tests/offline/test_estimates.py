@@ -162,7 +162,8 @@ def test_the_ridge_model_is_scikit_learns() -> None:
 def test_an_estimate_is_a_sentence() -> None:
     rows, target, _ = world(400, 0)
     assert re.fullmatch(
-        r"SNIPS 0\.\d+, 95 % normal interval 0\.\d+ to 0\.\d+; 400 rows, effective sample size \d+",
+        r"SNIPS 0\.\d+, 95 % normal interval 0\.\d+ to 0\.\d+; 400 rows, effective sample size "
+        r"\d+ \(raw data, not private\)",
         str(snips(rows, target)),
     )
 

@@ -14,6 +14,7 @@ from dpbandits.audit.watching import WatchedRounds
 from dpbandits.engine import leaves
 from dpbandits.errors import DPBanditsError, HorizonReached, InvalidInput, RoundError
 from dpbandits.policies.testing import short_form
+from dpbandits.privacy import Guarantee
 from dpbandits.problems import SquaredExponential, UniformMatroid
 from dpbandits.testing.driving import state_bytes
 
@@ -145,8 +146,8 @@ def test_columns_of_tables_will_do() -> None:
         log = History(action=frame["arm"], reward=frame["click"], person=frame["who"])
         assert log.action.tolist() == [0, 1, 3] and log.reward.tolist() == [1.0, 0.0, 1.0]
         assert IMED.start(dpb.Arms(4), history=log).rounds == 3
-    with pytest.raises(InvalidInput, match="row 1 is not"):
-        History(action=[0, 1], reward=polars.Series([1.0, None]))
+    for gaps in (polars.Series([1.0, None]), pandas.array([1.0, None], "Float64"), [True, None]):
+        assert np.array_equal(History(reward=gaps).reward, [1.0, math.nan], equal_nan=True)
 
 
 @pytest.mark.slow
@@ -155,14 +156,50 @@ def test_compiled_learners_start_alike(policy: dpb.TrustedPolicy) -> None:
     problem = policy.problem_kind.testing.example(None)
     people = problem.testing.extreme_people(problem)[:4]
     past = problem.testing.past(problem, people * 9)
+    others = problem.testing.past(problem, people * 3)
 
     def state(compiled: bool) -> bytes:
-        options: dict[str, Any] = {"history": past, "public_history": past}
+        options: dict[str, Any] = {"history": past, "public_history": others}
         learner = policy.start(problem, seed=1, compiled=compiled, **options)
         learner.close()
         return state_bytes(learner)
 
     assert state(True) == state(False)
+
+
+@pytest.mark.parametrize("policy", [*WARM[:4], *WARM[6:]])
+def test_a_row_without_a_reward_is_a_round_that_stores_nothing(policy: dpb.TrustedPolicy) -> None:
+    problem: Any = BASES if policy in WARM[6:] else dpb.Arms(4)
+
+    def state(reward: float | None) -> bytes:
+        rewards: Any = [1.0, reward, 0.0]
+        log = History(action=[0, 1, 1], reward=rewards)
+        if problem is BASES:
+            log = History(action=[[0, 1], [2, 3], [4, 5]], reward=[[one, one] for one in rewards])
+        learner = policy.start(problem, seed=1, history=log)
+        assert learner.rounds == learner.past.history == 3
+        return state_bytes(learner)
+
+    assert state(None) == state(math.nan) == state(0.5) != state(1.0)  # unknown is the middle
+
+
+def test_features_that_are_not_finite_are_a_row_of_zeros() -> None:
+    def state(*rows: list[float]) -> bytes:
+        log = History(features=[[0.5, 0.5], *rows, [3.0, 4.0]], reward=[1.0] * (len(rows) + 2))
+        return state_bytes(LINEAR.start(dpb.LinearContexts(2), seed=1, compiled=False, history=log))
+
+    assert state([math.nan, 1.0]) == state([math.inf, 0.0]) == state([0.0, 0.0]) != state([0.0, 1.0])
+
+
+def test_huge_features_do_not_change_how_others_are_rounded() -> None:
+    rows = np.random.default_rng(0).normal(size=(500, 3)) * 7.0
+    problem = dpb.LinearContexts(3)
+
+    def others(first: float) -> Any:
+        log = History(features=[[first] * 3, *rows], reward=[1.0] * 501)
+        return [context[0].tolist() for context, _, _ in problem.past(log)][1:]
+
+    assert others(1e200) == others(0.0) == others(math.nan)
 
 
 # ---- privacy
@@ -186,6 +223,14 @@ class Exact(WatchedRounds):
         self.public.batches.total[...] += sum(reward for _, _, reward in rows)
 
 
+class Dropping(WatchedRounds):
+    """Leaves out rows that have no reward."""
+
+    def learn_past(self, rows: Any, people: Any, noise: Any) -> None:
+        paired = [one for one in zip(rows, people, strict=True) if not np.isnan(one[0][2]).all()]
+        super().learn_past([row for row, _ in paired], [person for _, person in paired], noise)
+
+
 @pytest.mark.parametrize("policy", WARM, ids=IDS)
 @pytest.mark.parametrize("public", [0, 9])
 def test_the_budget_covers_the_history(policy: dpb.TrustedPolicy, public: int) -> None:
@@ -203,6 +248,12 @@ def test_the_budget_covers_the_history(policy: dpb.TrustedPolicy, public: int) -
 def test_a_history_without_noise_is_caught(policy: dpb.TrustedPolicy) -> None:
     found = replay(short_form(policy), rounds=20, thorough=False, history=8, machine=Leaking)
     assert not found.private and math.isinf(found.cost)
+
+
+@pytest.mark.parametrize("policy", [WARM[0], WARM[4], WARM[6]])
+def test_to_leave_out_rows_without_a_reward_is_caught(policy: dpb.TrustedPolicy) -> None:
+    found = replay(short_form(policy), rounds=20, thorough=False, history=8, machine=Dropping)
+    assert not found.private
 
 
 def test_a_history_that_leaks_beside_its_noise_is_caught() -> None:
@@ -225,8 +276,22 @@ def test_people_in_the_history_are_counted(k: int) -> None:
     assert ticket.action in range(3) and named._rounds.observed == 2  # one round of each
 
 
-def arms_log_of(person: list[str]) -> History:
+def arms_log_of(person: list[Any]) -> History:
     return History(action=[0] * len(person), reward=[1.0] * len(person), person=person)
+
+
+@pytest.mark.parametrize(("past", "later"), [("5", 5), (5, "5"), ("5", b"5"), (np.int64(5), "5")])
+@pytest.mark.parametrize("k", [None, 1])
+def test_names_are_of_the_history_s_kind(past: Any, later: Any, k: int | None, tmp_path: Path) -> None:
+    """Of another kind, the same person would be two."""
+    learner = IMED.start(dpb.Arms(3, rounds_per_person=k), history=arms_log_of([past]))
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match=r"expected person to be .*, as in the history, got \w+$"):
+            learner.decide(person=later)
+        learner = dpb.load(learner.save(tmp_path / "learner"))
+    learner.update(learner.decide(person=past), 1.0)
+    assert learner._rounds.observed == 1  # of the history
+    IMED.start(dpb.Arms(3)).decide(person=later)  # without one, any kind will do
 
 
 # ---- what is said about it
@@ -236,7 +301,14 @@ def test_the_guarantee_names_what_is_taken_as_given(tmp_path: Path) -> None:
     learner = IMED.start(dpb.Arms(4), history=arms_log(), public_history=arms_log(7))
     assert learner.past == (400, 7)
     said = str(learner.guarantee)
-    assert "the actions in a history of 400 rows, all of a public history of 7 rows" in said
+    assert said.endswith(
+        "the reward range [0, 1], all of a public history of 7 rows; the rows of a history of 400 are "
+        "taken as they are: what an earlier system chose for others because of her is not protected."
+    )
+    assert Guarantee.from_dict(learner.guarantee.to_dict()) == learner.guarantee
+    shorter = IMED.start(dpb.Arms(4), public_history=arms_log(7)).guarantee
+    assert shorter.implies(learner.guarantee) and not learner.guarantee.implies(shorter)
+    assert "because of her" not in str(shorter)
     assert not learner.guarantee.implies(IMED.guarantee(dpb.Arms(4)))  # which rests on less
     assert IMED.guarantee(dpb.Arms(4)).implies(learner.guarantee)
     assert "0 rounds after 400 of a history" in repr(learner)
@@ -249,9 +321,10 @@ def test_the_guarantee_names_what_is_taken_as_given(tmp_path: Path) -> None:
     assert record is not None and "407 are behind these numbers, with those that are public" in str(
         record
     )
-    assert "400 rows" in str(record) and "history" in str(record.to_dict())
+    assert record.to_dict()["public_rows"] == 7
+    assert "history of 400" in str(record) and "history" in str(record.to_dict())
     joint = LINEAR.start(dpb.LinearContexts(2), history=History(features=[[0, 1]], reward=[1]))
-    assert "how another system chose the actions in a history of 1 rows" in str(joint.guarantee)
+    assert "; the rows of a history of 1 are taken as they are: what an earlier" in str(joint.guarantee)
 
 
 @pytest.mark.parametrize("policy", [IMED, WARM[2]])
@@ -301,15 +374,17 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: History(reward=[]), "at least one number"),
     (lambda: History(reward="abc"), "column of numbers"),
     (lambda: History(reward=[[[1.0]]]), "shape"),
-    (lambda: History(reward=[1.0, math.nan]), "reward to be a number.*row 1 is not"),
+    (lambda: History(reward=[1.0, None, "a"]), "column of numbers"),
+    (lambda: History(reward=[1.0, None, object()]), "column of numbers"),
+    (lambda: History(reward=np.ma.masked_array([1.0, 2.0], [False, True])), "column of numbers"),
     (lambda: History(reward=[1.0], action=["red"]), "whole numbers"),
     (lambda: History(reward=[1.0], action=[0.5]), "action to be a whole number: row 0"),
     (lambda: History(reward=[1.0], action=[[[0]]]), "whole numbers"),
     (lambda: History(reward=[1.0], action=[0, 1]), "as many rows of action"),
-    (lambda: History(reward=[1.0], features=[[math.inf]]), "features to be finite"),
     (lambda: History(reward=[1.0], features=[["a"]]), "rows of numbers"),
     (lambda: History(reward=[1.0], person=["a", "b"]), "as many rows of person"),
-    (lambda: History(reward=[1.0], person="a"), "sequence"),
+    (lambda: History(reward=[1.0], person="ada"), "sequence, got str$"),
+    (lambda: start(history=arms_log(1, person=[np.zeros(2)])), "row 0 is not$"),
     (lambda: start(history=[1.0]), "expected history as History"),
     (lambda: start(public_history={"reward": [1.0]}), "expected public_history as History"),
     (lambda: start(history=History(reward=[1.0])), "expected history's action"),
@@ -320,7 +395,13 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: start(history=History(reward=[[1.0]], action=[0])), "one reward for each row"),
     (lambda: start(history=arms_log(3, features=[[1.0]] * 3)), "leave out history's features"),
     (lambda: start(public_history=arms_log(1, person=["a"])), "leave her out"),
-    (lambda: start(history=arms_log(1, person=[1.5])), "person to be a text"),
+    (lambda: start(history=arms_log(2, person=["a", 4711.0])), "whole number: row 1 is not$"),
+    (lambda: start().decide(person=4711.0), "whole number, got float$"),
+    (lambda: start(history=arms_log(2, person=["a", 5])), "row 0 is a text, row 1 is a whole number$"),
+    (
+        lambda: start(problem=dpb.Arms(4, rounds_per_person=1), history=arms_log(1, person=[None])),
+        "say who each row",
+    ),
     (lambda: start(problem=dpb.Arms(4, rounds_per_person=1), history=arms_log()), "say who"),
     (lambda: start(problem=dpb.Arms(2, capacity=9), history=arms_log()), "one of 2 arms"),
     (lambda: on_contexts(reward=[1.0]), "2 numbers a row, got none"),
@@ -357,7 +438,24 @@ WRONG: list[tuple[Any, str]] = [
         "nobody holds raw rows",
     ),
     (lambda: start_twice(), "before its first round, and once"),
+    (lambda: start(**dict.fromkeys(("history", "public_history"), arms_log())), "the same rows"),
+    (lambda: start(history=arms_log(), public_history=arms_log()), "the same rows"),
+    (lambda: start(history=of_one(None), public_history=of_one(None)), "the same rows"),
+    (lambda: start(history=named("ada"), public_history=arms_log(3)), "the same rows"),
 ]
+
+
+def of_one(reward: float | None) -> History:
+    return History(action=[0], reward=[reward])
+
+
+def named(*person: str) -> History:
+    return arms_log(3, person=[*person] * 3)
+
+
+def test_rows_that_differ_may_be_private_and_public() -> None:
+    for one, other in ((of_one(1.0), of_one(None)), (of_one(1.0), History(action=[1], reward=[1.0]))):
+        assert IMED.start(dpb.Arms(4), history=one, public_history=other).past == (1, 1)
 
 
 def start_twice() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dpbandits as dpb
+from dpbandits.engine.handing import Hands
 from dpbandits.errors import RoundError, SaveFileError
 from dpbandits.testing.driving import state_bytes
 
@@ -143,6 +144,26 @@ def test_saving_ends_the_learner(tmp_path: Path) -> None:
     for call in (learner.select, lambda: learner.save(tmp_path / "y.dpb")):
         with pytest.raises(RoundError, match=r"it was saved; resume it with dpbandits.load"):
             call()
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_saved_learner_keeps_no_generators_and_no_raw_data(compiled: bool, tmp_path: Path) -> None:
+    policy = dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0))
+    learner = policy.start(dpb.Arms(3), in_flight=4, compiled=compiled)
+    for _ in range(9):
+        learner.update(learner.decide(), 0.8125)
+    assert {"_streams", "_noise", "_explore"} <= vars(learner).keys() and learner._secret is not None
+    assert [opened.reward for opened in learner.open_rounds()].count(0.8125) == 4
+    before = repr(learner), learner.rounds, str(learner.guarantee), learner.spent
+    written = learner.save(tmp_path / "x.dpb")
+    assert not {"_streams", "_noise", "_explore"} & vars(learner).keys() and learner._secret is None
+    assert all(opened.reward is None for opened in learner.open_rounds())
+    assert vars(learner._rounds._hands) == vars(Hands())  # none is held for compiled code
+    assert (repr(learner), learner.rounds, str(learner.guarantee), learner.spent) == before
+    with pytest.raises(RoundError, match="it was saved"):
+        learner.renew()
+    loaded = dpb.load(written)
+    assert [opened.reward for opened in loaded.open_rounds()].count(0.8125) == 4
 
 
 def test_a_link_is_continued_once_too(tmp_path: Path) -> None:

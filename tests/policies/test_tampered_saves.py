@@ -315,6 +315,8 @@ def test_a_register_of_people_that_cannot_be_is_refused() -> None:
         {"numbers": np.array([0.5])},
         {"cells": good["cells"][:, :5]},
         {"key": good["key"][:5]},
+        {"kind": np.frombuffer(b"x", np.uint8)},
+        {"kind": np.array([0.5])},
     ):
         with pytest.raises(ValueError, match=r"of|expected"):
             People.from_arrays(2, good | change)

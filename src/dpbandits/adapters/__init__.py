@@ -1,8 +1,10 @@
 """Policies and worlds in the shapes that other libraries expect, one thin file for each of them.
 
-No adapter weakens a guarantee: a decision opens a round, a reward answers the round that asked for it,
-once, and what another library does besides (an update nobody asked for, another action than the one
-chosen, a second reward) is refused in a sentence. What each of them loses or needs is in its docstring.
+A decision opens a round, a reward answers the round that asked for it, once, and a round that is not
+answered counts without a reward. What another library does besides (an update nobody asked for, another
+action than the one chosen, a second reward) is refused in a sentence. So guarantees are those of the
+learner; where one rests on more, as on a log that is replayed (`replay=True`), its sentence says so.
+What each of them loses or needs is in its docstring.
 """
 
 import importlib

@@ -1,5 +1,6 @@
 """A facade with MABWiser's verbs: fit, partial_fit, predict, predict_expectations."""
 
+import itertools
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ class MAB:
         seed: int | None = None,
     ) -> None:
         self.arms = checks.sequence("arms", arms)
-        if len(set(map(repr, self.arms))) < len(self.arms):
+        if not _differ(self.arms):
             raise InvalidInput("expected arms with different names")
         if not isinstance(policy, TrustedPolicy):
             raise InvalidInput(
@@ -80,7 +81,7 @@ class MAB:
         return self.learner.guarantee
 
     def fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
-        """Start from a log: each row is one person's round."""
+        """Start from a log: each row is one person's round, and nan a reward that did not come."""
         if self._learner is not None:
             raise RoundError(
                 "fit() comes first and once: fitting the same people again would spend the budget again"
@@ -166,6 +167,14 @@ class MAB:
         self._learner = self.policy.start(
             self.problem, in_flight=places, seed=self.seed, history=history
         )
+
+
+def _differ(arms: list[Any]) -> bool:
+    """Whether no two are equal, as 1 and True are."""
+    try:
+        return len(set(arms)) == len(arms)
+    except TypeError:  # of what cannot be in a set
+        return not any(one == other for one, other in itertools.combinations(arms, 2))
 
 
 def _usual_problem(arms: int, features: int | None) -> Problem:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.adapters.asking import Asked
-from dpbandits.errors import InvalidInput
+from dpbandits.errors import InvalidInput, RoundError
 from dpbandits.extras import extra
 from dpbandits.policies import Learner, TrustedPolicy
 from dpbandits.privacy import Guarantee
@@ -33,9 +33,10 @@ class _PolicyType(enum.Enum):
 class OBPPolicy:
     """A policy for arms as an `obp.policy`: `select_action`, then `update_params` with its reward.
 
-    Works in `obp.simulator.run_bandit_simulation`, whose result goes into OBP's estimators such as
-    `ReplayMethod`. Rows of the log that do not match open no round: a decision waits for the first row
-    of its arm (`adapters/asking.py`).
+    A decision that was not answered before the next one is a round without a reward. With `replay=True`
+    it waits instead for the first row of its arm, and rows of the log that do not match open no round:
+    for `obp.simulator.run_bandit_simulation`, whose result goes into OBP's estimators such as
+    `ReplayMethod`, and never for people (`adapters/asking.py`).
 
     What is lost: lists of several actions (`len_list` is 1; filter the log by position) and contexts (a
     decision by one person's context cannot wait for another's row; `LinearContexts` and logs are what
@@ -59,16 +60,22 @@ class OBPPolicy:
         *,
         horizon: int | None = None,
         random_state: int | None = None,
+        replay: bool = False,
     ) -> None:
         checks.integer(least=2, limit=checks.MOST_ACTIONS, n_actions=n_actions)
         self.policy, self.n_actions = policy, int(n_actions)
-        self.horizon, self.random_state = horizon, random_state
+        self.horizon, self.random_state, self.replay = horizon, random_state, replay
         self.policy_name = policy.name()
+        self._asked = Asked(policy, horizon=horizon, seed=random_state, replay=replay)
         self.initialize()
 
     def initialize(self) -> None:
-        """Begin anew, with nothing learned."""
-        self._asked = Asked(self.policy, horizon=self.horizon, seed=self.random_state)
+        """Before the first decision, where there is nothing to forget; later that is refused."""
+        if self._asked.learner is not None:
+            raise RoundError(
+                "initialize() comes before the first decision: to run on the same people again would "
+                "spend the budget again; for others make a new policy"
+            )
         self.n_trial = 0
         self.action_counts = np.zeros(self.n_actions, int)
 

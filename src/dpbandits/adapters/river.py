@@ -24,9 +24,10 @@ class RiverPolicy(bandit.base.Policy):
     there is no `reward_obj`, no `reward_scaler` (rewards are clipped to [0, 1]: scale them by numbers
     that are public) and no `burn_in`, which would pull arms that nobody decided on.
 
-    `pull` before the last arm was answered gives that arm again (`adapters/asking.py`), as replay on a
-    log needs. `clone` gives a policy that has not begun; with a `seed`, which is for tests, all clones
-    draw the same.
+    `pull` before the last arm was answered makes that a round without a reward. With `replay=True` it
+    gives the same arm again, as `evaluate_offline` needs; that is for logs, never for people
+    (`adapters/asking.py`). `clone` gives a policy that has not begun; with a `seed`, which is for tests,
+    all clones draw the same.
 
     >>> import dpbandits as dpb
     >>> policy = RiverPolicy(dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), seed=1)
@@ -35,11 +36,15 @@ class RiverPolicy(bandit.base.Policy):
     """
 
     def __init__(
-        self, policy: TrustedPolicy, horizon: int | None = None, seed: int | None = None
+        self,
+        policy: TrustedPolicy,
+        horizon: int | None = None,
+        seed: int | None = None,
+        replay: bool = False,
     ) -> None:
         super().__init__()
-        self.policy, self.horizon, self.seed = policy, horizon, seed
-        self._asked = Asked(policy, horizon=horizon, seed=seed)
+        self.policy, self.horizon, self.seed, self.replay = policy, horizon, seed, replay
+        self._asked = Asked(policy, horizon=horizon, seed=seed, replay=replay)
         self._arms: list[Any] = []
 
     def _pull(self, arm_ids: Sequence[Any]) -> Any:

@@ -112,10 +112,20 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
         returning = replace(example, rounds_per_person=2)
         small.guarantee(returning)
         yield quick("two rounds of each person", small, returning)
+    past = kind.testing.past(example, kind.testing.extreme_people(example)[:1])
     with contextlib.suppress(DPBanditsError):  # nor may every one start from a log
-        past = kind.testing.past(example, kind.testing.extreme_people(example)[:1])
         rehearse(small, example, seed=0, history=past)
         yield quick("started from an earlier log", small, example, history=half)
+        if past.action is not None:
+            yield quick("an earlier log of one action", small, example, history=half, one_action=True)
+        with contextlib.suppress(DPBanditsError):
+            returning = replace(example, rounds_per_person=2)
+            small.guarantee(returning)
+            yield quick("an earlier log, two rounds of each person", small, returning, history=half)
+    with contextlib.suppress(DPBanditsError):  # nor from public rows
+        rehearse(small, example, seed=0, public_history=past)
+        rows = {"history": half, "public_history": 5}
+        yield quick("started from public rows and an earlier log", small, example, **rows)
     if not policy.refuses_exact_noise(example):
         yield quick("exact noise on a grid", small, example, exact=True)
     for factor in _FACTORS:

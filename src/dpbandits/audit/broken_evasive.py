@@ -78,6 +78,18 @@ class LeaksEarlierLogs(Evasive):
             super().observe(secret, context, action, reward)
 
 
+class LeaksAfterPublicRows(Evasive):
+    """A quarter of the noise once it has started from public rows."""
+
+    abstract = True
+    found_by = "started from public rows and an earlier log"
+
+    def take_public(self, public: Any, secret: Buffers, seen: Any, sums: Buffers) -> None:
+        """As if there were more to hide behind."""
+        super().take_public(public, secret, seen, sums)
+        public.batches.widths[...] *= 0.25
+
+
 class KnowsTheAudit(Evasive):
     """Noise only for a generator that is not NumPy's own."""
 
@@ -205,6 +217,7 @@ EVASIVE: tuple[type[Policy], ...] = (
     LeaksLate,
     LeaksInside,
     LeaksEarlierLogs,
+    LeaksAfterPublicRows,
     KnowsTheAudit,
     LeaksAtSmallBudgets,
     LeaksInManyDimensions,

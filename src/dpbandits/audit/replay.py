@@ -46,7 +46,7 @@ from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import ApproxDP, Budget, PureDP
 from dpbandits.privacy.calibration import limit_of
 from dpbandits.privacy.guarantees import Trust
-from dpbandits.problems import Problem
+from dpbandits.problems import History, Problem
 
 Person = tuple[Any, Any]
 # What a decision left: draws of noise, those of exploration, what could be seen, the action.
@@ -119,6 +119,7 @@ class _Setting(NamedTuple):
     exact: bool  # noise on a grid
     past: int  # people who are rows of a history
     public: Sequence[Person]  # of a history that is public
+    one_action: bool  # whether all rows of both chose the same
 
     def rounds_of(self, position: int) -> set[int]:
         """All rounds of the person who takes part in this one."""
@@ -141,6 +142,7 @@ def replay(
     inside: bool = False,
     history: int = 0,
     public_history: int = 0,
+    one_action: bool = False,
     floor: float = 0.9,
     machine: type[WatchedRounds] = WatchedRounds,
 ) -> Replay:
@@ -162,7 +164,8 @@ def replay(
     too, which may cost twice as much. With `inside` people are drawn at random within what is declared.
 
     The first `history` people are the rows of an earlier log that the learner is started from; so are
-    `public_history` others, whom nobody replaces.
+    `public_history` others, whom nobody replaces. Their actions go round, or with `one_action` are all
+    the same.
     """
     problem = problem or policy.problem_kind.testing.example(rounds)
     guarantee = policy.guarantee(problem)
@@ -191,7 +194,8 @@ def replay(
     for (name, stream), names in cases:
         closes = guarantee.horizon is None
         public = tuple(people[index % len(people)] for index in range(public_history))
-        setting = _Setting(machine, options, times, names, closes, reload, exact, history, public)
+        logs = history, public, one_action
+        setting = _Setting(machine, options, times, names, closes, reload, exact, *logs)
         learner = rehearse(policy, problem, seed=seed, **options)
         for steer in _steers(learner, stream, seed, thorough, setting):
             record = _record(learner, stream, steer, seed, setting)
@@ -373,13 +377,20 @@ def _learn_past(learner: Learner, people: Sequence[Person], setting: _Setting) -
     """Start from these people as an earlier log, and from those who are public."""
     problem, past, public = learner.problem, None, None
     if people:
-        past = problem.testing.past(problem, people)
+        past = _log(problem, people, setting)
         if setting.names[0] is not None:
             past = replace(past, person=setting.names[: len(people)])
     if setting.public:
-        public = problem.testing.past(problem, setting.public)
+        public = _log(problem, setting.public, setting)
     if past is not None or public is not None:
         learner.learn_past(past, public)
+
+
+def _log(problem: Problem, people: Sequence[Person], setting: _Setting) -> History:
+    log = problem.testing.past(problem, people)
+    if setting.one_action and log.action is not None:
+        return replace(log, action=np.broadcast_to(log.action[:1], log.action.shape))
+    return log
 
 
 @np.errstate(over="ignore", invalid="ignore")

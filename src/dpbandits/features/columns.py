@@ -71,6 +71,8 @@ class Number(Column):
             raise InvalidInput(
                 f"expected low < high for column {self.column!r}, got {self.low!r} and {self.high!r}"
             )
+        if self._half == 0.0:
+            raise InvalidInput(f"expected low and high of column {self.column!r} further apart")
         if self.missing is not None and not (
             self.low <= checks.number("missing", self.missing) <= self.high
         ):
@@ -78,6 +80,10 @@ class Number(Column):
                 f"expected missing to be within {self.low:g} and {self.high:g}, "
                 f"got {checks.shown(self.missing)}"
             )
+
+    @property
+    def _half(self) -> float:
+        return 0.5 * self.high - 0.5 * self.low
 
     @property
     def width(self) -> int:
@@ -96,8 +102,8 @@ class Number(Column):
         if self.missing is not None:
             numbers = np.where(missing, self.missing, numbers)
         outside = (numbers < self.low) | (numbers > self.high)  # NaN is neither
-        middle, half = 0.5 * self.low + 0.5 * self.high, 0.5 * self.high - 0.5 * self.low
-        scaled = np.clip((np.clip(numbers, self.low, self.high) - middle) / half, -1.0, 1.0)
+        middle = 0.5 * self.low + 0.5 * self.high
+        scaled = np.clip((np.clip(numbers, self.low, self.high) - middle) / self._half, -1.0, 1.0)
         return Block(scaled[:, None], outside, missing)
 
 
@@ -169,7 +175,7 @@ class Hashed(Column):
 
     def bucket(self, text: str) -> int:
         """That of a value."""
-        named = f"{len(self.column)}:{self.column}={text}".encode()
+        named = f"{len(self.column)}:{self.column}={text}".encode(errors="surrogatepass")
         digest = hashlib.blake2b(named, digest_size=8).digest()
         return int.from_bytes(digest, "little") % self.buckets
 

@@ -106,14 +106,16 @@ class FeatureMap(Features):
 
         `table` has the declared columns (others are left alone): a frame of polars or pandas, an Arrow
         table, a dictionary of sequences or of one person's values, a list of dictionaries, or an array
-        of two dimensions with just those columns, in this order.
+        of two dimensions with just those columns, in this order. In a dictionary of one person's values
+        what is not there is missing.
         """
         rows, outside, missing = self._read(table)
         for column, absent in zip(self.columns, missing, strict=True):
             if isinstance(column, Number) and column.missing is None and absent.any():
                 raise InvalidInput(
-                    f"column {column.column!r} has no number in row {int(absent.argmax())}: drop such "
-                    f"rows, or say what stands for it: Number({column.column!r}, …, missing=0)"
+                    f"column {column.column!r} has no number in row {int(absent.argmax())}: say what "
+                    f"stands for it, Number({column.column!r}, …, missing=0); rows must not be left out "
+                    "for what they hold"
                 )
         cut = np.logical_or.reduce(_numbers_only(self.columns, outside))
         if are_many(int(np.sum(cut)), rows.shape[0]):

@@ -13,6 +13,7 @@ from dpbandits.errors import InvalidInput
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+_LARGEST = 10**1000  # whole numbers that are written out
 
 
 def is_table(offered: Any) -> bool:
@@ -42,6 +43,8 @@ def columns_of(table: Any, wanted: list[str]) -> list[NDArray[Any]]:
     if hasattr(table, "collect_schema") and hasattr(table, "collect"):  # polars' lazy frame
         _refuse_unknown(wanted, table.collect_schema().names())
         table = table.select(wanted).collect()
+    if isinstance(table, Mapping) and _is_of_one(table, wanted):
+        table = [table]
     if isinstance(table, list | tuple) and table and isinstance(table[0], Mapping):
         table = _from_rows(table, wanted)
     if isinstance(table, np.ndarray) and table.dtype.names is None:
@@ -64,6 +67,12 @@ def columns_of(table: Any, wanted: list[str]) -> list[NDArray[Any]]:
     return columns
 
 
+def _is_of_one(table: Mapping[Any, Any], wanted: list[str]) -> bool:
+    """Whether it has one person's values, by those that are wanted, or by all if none of them is."""
+    there = [name for name in wanted if name in table] or list(table)
+    return all(_is_single(table[name]) for name in there)
+
+
 def _refuse_unknown(wanted: Iterable[str], names: Iterable[Any]) -> None:
     known = [name for name in names if isinstance(name, str)]
     for name in wanted:
@@ -73,13 +82,13 @@ def _refuse_unknown(wanted: Iterable[str], names: Iterable[Any]) -> None:
 def _from_rows(rows: Sequence[Any], wanted: list[str]) -> dict[str, list[Any]]:
     if not all(isinstance(row, Mapping) for row in rows):
         raise InvalidInput("expected a list of dictionaries, one for each row")
-    _refuse_unknown(wanted, {name for row in rows for name in row})
+    # What a person leaves out is missing: refused, her round would not count.
     return {name: [row.get(name) for row in rows] for name in wanted}
 
 
 def _values(name: str, values: Any) -> NDArray[Any]:
     """A column as an array; one value of one person as a column of one."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+    if _is_single(values):
         values = [values]
     if isinstance(values, list | tuple) and not all(isinstance(one, int | float) for one in values):
         found = np.empty(len(values), object)
@@ -94,7 +103,11 @@ def _values(name: str, values: Any) -> NDArray[Any]:
     return array
 
 
-def _is_missing(value: Any) -> bool:
+def _is_single(value: Any) -> bool:
+    return isinstance(value, str | bytes) or not hasattr(value, "__len__")
+
+
+def is_missing(value: Any) -> bool:
     """None, NaN, and what pandas has instead."""
     return value is None or (isinstance(value, float) and value != value) or _is_na(value)
 
@@ -113,9 +126,11 @@ def numbers_of(name: str, values: NDArray[Any]) -> Array:
 
 
 def _number(name: str, value: Any) -> float:
-    if _is_missing(value):
+    if is_missing(value):
         return math.nan
-    if isinstance(value, bool | np.bool_ | Decimal):
+    if isinstance(value, Decimal):
+        return math.nan if value.is_nan() else float(value)  # one that signals is no float
+    if isinstance(value, bool | np.bool_):
         return float(value)
     try:
         return checks.number(name, value)
@@ -126,15 +141,18 @@ def _number(name: str, value: Any) -> float:
 
 
 def text_of(name: str, value: Any) -> str | None:
-    """A category as text, the same whether a file held it as text or as a number; None if missing."""
+    """A category as text, the same whether a file held it as text or as a number; None if missing.
+
+    So is a number of more digits than Python writes: a person may bring what she likes.
+    """
     if isinstance(value, str):
         return str(value)
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
-        return str(int(value))
+        return str(int(value)) if abs(int(value)) < _LARGEST else None
     if isinstance(value, float | np.floating):
         number = float(value)
         return None if number != number else str(int(number)) if number.is_integer() else repr(number)

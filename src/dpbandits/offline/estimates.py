@@ -56,7 +56,7 @@ class Estimate:
         return (
             f"{self.method} {self.value:.4g}, {100 * self.confidence:g} % {self.interval} interval "
             f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, effective sample size "
-            f"{self.effective:,.0f}"
+            f"{self.effective:,.0f} (raw data, not private)"
         )
 
 

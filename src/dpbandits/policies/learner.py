@@ -26,7 +26,7 @@ from dpbandits.errors import (
 from dpbandits.features.maps import are_many, warn_of_shortened
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
-from dpbandits.policies.people import People
+from dpbandits.policies.people import People, refuse_mixed
 from dpbandits.policies.released import Reading, Released
 from dpbandits.policies.rounds import Past, Round, Rounds
 from dpbandits.policies.tickets import Ticket, Tickets, round_name, round_number
@@ -145,7 +145,11 @@ class Learner:
             times = f"{len(self._changes)} change{'s'[: len(self._changes) != 1]}"
             facts = [fact for fact in facts if fact != COMING_AND_GOING]
             facts.append(f"{COMING_AND_GOING} ({times})")
-        return replace(self._guarantee, public=(*facts, *self.past.facts(self._guarantee.trust)))
+        return replace(
+            self._guarantee,
+            public=(*facts, *self.past.facts()),
+            unprotected=tuple(self.past.unprotected()),
+        )
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -431,7 +435,7 @@ class Learner:
 
         Rounds in flight are kept, and their tickets stay good. The file holds **raw, unprotected data**,
         and may be resumed once: ``dpbandits.load(path)``. If this object continued as well, data about
-        the same people would be released twice.
+        the same people would be released twice. It forgets its generators and all raw data.
 
         What is learned after `load` is lost if the process dies before the next `save`: save often.
         """
@@ -446,6 +450,8 @@ class Learner:
                 self._stopped = ""  # nothing was put in place
                 raise
             self._ended = f"it was saved; resume it with dpbandits.load({str(written)!r})"
+            del self._streams, self._noise, self._explore  # what is to come follows from them
+            self._rounds.forget()
         return written
 
     def snapshot(self) -> bytes:
@@ -502,6 +508,12 @@ class Learner:
             self._seeded = False
             self.use(Streams.of(None))
 
+    def rest_on(self, fact: str) -> None:
+        """Name one more thing that is public in the guarantee. Not for users: an adapter that replays a
+        log knows what only it does.
+        """
+        self._guarantee = replace(self._guarantee, public=(*self._guarantee.public, fact))
+
     def learn_past(self, history: History | None, public_history: History | None) -> None:
         """Start from earlier logs. Not for users, but by `start(…, history=…, public_history=…)`."""
         for name, given in (("history", history), ("public_history", public_history)):
@@ -511,6 +523,11 @@ class Learner:
                 )
         if history is None and public_history is None:
             return
+        if history is not None and public_history is not None and history.has_same_rows(public_history):
+            raise InvalidInput(
+                "history and public_history are the same rows: what is public needs no protection, and "
+                "what is protected must not be public"
+            )
         if self._rounds.is_local:
             raise InvalidInput("in the local model nobody holds raw rows to start from")
         with self._lock, self._call("start"):
@@ -537,9 +554,14 @@ class Learner:
         if history is None:
             return []
         named = [None] * len(history) if history.person is None else history.person
-        if history.person is None and self._asks_who:
+        if self._asks_who and any(person is None for person in named):
             raise InvalidInput("rounds_per_person is declared: say who each row of the history is")
-        return [self._token(person) for person in named]
+        refuse_mixed(named)
+        tokens = [self._token(person) for person in named]
+        somebody = next((person for person in named if person is not None), None)
+        if somebody is not None and self._rounds.people is not None:
+            self._rounds.people.take_only_kind_of(somebody)
+        return tokens
 
     def lend(self, rounds: Rounds, noise: Any, explore: Any) -> None:
         """Go on with these rounds and generators. Not for users: an audit plays the same learner again

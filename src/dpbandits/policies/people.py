@@ -20,7 +20,7 @@ import math
 import numbers
 import secrets
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from dpbandits.errors import InvalidInput
 _ROWS, _FILTER_ROWS = 7, 12
 _FIRST_LAYER = 256
 _KEY = 32  # bytes
+_KINDS = {b"s": "a text", b"b": "bytes", b"i": "a whole number"}  # how a name of each begins
 _LARGEST_NAME = 10**1000  # Python writes no number of many thousand digits
 
 
@@ -59,6 +60,7 @@ class People:
         self._key = secrets.token_bytes(_KEY) if key is None else bytes(key)
         self._counts = _Counts(rounds_per_person, _width(expected))
         self._open: dict[int, _Filter] = {}
+        self._kind = b""  # of the names that are taken; any, if none
 
     def __repr__(self) -> str:
         return f"<People, {self.rounds_per_person} rounds of each, {self.nbytes:,} bytes>"
@@ -76,9 +78,19 @@ class People:
         """The share of newcomers who are refused for being taken for somebody else."""
         return self._counts.full_share()
 
+    def take_only_kind_of(self, person: Any) -> None:
+        """Refuse names of another kind from now on: 5 in a log and "5" later may be the same person."""
+        self._kind = _name(person)[:1]
+
     def token(self, person: Any) -> bytes:
         """What stands for a person while her round is open, so that her name need not be kept."""
-        return hashlib.blake2b(_name(person), key=self._key, person=b"token", digest_size=16).digest()
+        name = _name(person)
+        if self._kind not in (b"", name[:1]):
+            raise InvalidInput(
+                f"expected person to be {_KINDS[self._kind]}, as in the history, got "
+                f"{checks.kind_of(person)}"
+            )
+        return hashlib.blake2b(name, key=self._key, person=b"token", digest_size=16).digest()
 
     def counts(self, person: Any, batches: Iterable[tuple[int, int]] | None = None) -> bool:
         """Whether a round of hers would be learned from now.
@@ -117,6 +129,7 @@ class People:
         filters = [self._open[slot] for slot in sorted(self._open)]
         return {
             "key": np.frombuffer(self._key, np.uint8),
+            "kind": np.frombuffer(self._kind, np.uint8),
             "expected": np.array(self.expected, np.int64),
             "cells": self._counts.cells,
             "slots": np.array(sorted(self._open), np.int64),
@@ -129,12 +142,16 @@ class People:
     def from_arrays(cls, rounds_per_person: int, arrays: Mapping[str, NDArray[Any]]) -> "People":
         """What `arrays` gave; anything that does not fit together is a `ValueError`."""
         cells, expected, start = arrays["cells"], arrays["expected"], 0
-        kinds = {"key": "u", "expected": "i", "slots": "i", "numbers": "i", "held": "i", "bits": "u"}
+        kinds = {"key": "u", "kind": "u", "expected": "i", "slots": "i", "numbers": "i", "held": "i"}
+        kinds["bits"] = "u"
         if any(arrays[name].dtype.kind != kind for name, kind in kinds.items()) or expected.ndim:
             raise ValueError("the register of people is not made of whole numbers")
         if not 1 <= expected <= cells.nbytes:  # which would take more room than there is
             raise ValueError("the counts of people are not of the declared size")
         people = cls(rounds_per_person, expected=int(expected), key=arrays["key"].tobytes())
+        people._kind = arrays["kind"].tobytes()
+        if people._kind not in (b"", *_KINDS):
+            raise ValueError("people have names of no kind that is known")
         bits = arrays["bits"].tobytes()
         if cells.shape != people._counts.cells.shape or cells.dtype != people._counts.cells.dtype:
             raise ValueError("the counts of people are not of the declared size")
@@ -251,6 +268,26 @@ def _width(size: int) -> int:
     return math.ceil(size / math.log(2.0))
 
 
+def refuse_mixed(persons: Sequence[Any]) -> None:
+    """Names of a history that are none, or of several kinds; None is for nobody. Says no name."""
+    first: tuple[int, bytes] | None = None
+    for row, person in enumerate(persons):
+        if person is None:
+            continue
+        try:
+            kind = _name(person)[:1]
+        except InvalidInput:
+            raise InvalidInput(
+                f"expected history's person to be a text, bytes or a whole number: row {row} is not"
+            ) from None
+        first = first or (row, kind)
+        if kind != first[1]:
+            raise InvalidInput(
+                f"expected names of one kind in history's person: row {first[0]} is {_KINDS[first[1]]}, "
+                f"row {row} is {_KINDS[kind]}"
+            )
+
+
 def _name(person: Any) -> bytes:
     """A person's key as bytes; a number is not the text that it is written as."""
     match person:
@@ -263,5 +300,5 @@ def _name(person: Any) -> bytes:
         case numbers.Integral() if abs(int(person)) < _LARGEST_NAME:
             return b"i" + str(int(person)).encode()
     raise InvalidInput(
-        f"expected person to be a text, bytes or a whole number, got {checks.shown(person)}"
+        f"expected person to be a text, bytes or a whole number, got {checks.kind_of(person)}"
     )

@@ -150,6 +150,7 @@ class Released(Reading):
             "sure": self.sure,
             "rounds": self.rounds,
             "decided": self.decided,
+            "public_rows": self.public_rows,
             "spent": None if self.spent is None else self.spent.to_dict(),
             "guarantee": self.guarantee.to_dict(),
         }

@@ -54,9 +54,9 @@ from dpbandits.engine.handing import Hands
 from dpbandits.engine.loop import compiled_for
 from dpbandits.engine.verbs import Steps
 from dpbandits.policies.people import People
-from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import Problem
 from dpbandits.problems.history import Row
+from dpbandits.wording import counted
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
@@ -68,13 +68,18 @@ class Past(NamedTuple):
     history: int = 0  # its first rounds
     public_history: int = 0  # declared public
 
-    def facts(self, trust: Trust) -> Iterator[str]:
+    def facts(self) -> Iterator[str]:
         """What is public by it."""
-        if self.history:
-            chosen = "how another system chose the actions" if trust is Trust.JOINT else "the actions"
-            yield f"{chosen} in a history of {self.history:,} rows"
         if self.public_history:
-            yield f"all of a public history of {self.public_history:,} rows"
+            yield f"all of a public history of {counted(self.public_history, 'row')}"
+
+    def unprotected(self) -> Iterator[str]:
+        """What its rows may hold of somebody that is not in her own."""
+        if self.history:
+            yield (
+                f"the rows of a history of {self.history:,} are taken as they are: what an earlier "
+                "system chose for others because of her is not protected"
+            )
 
 
 @dataclass(slots=True)
@@ -221,6 +226,13 @@ class Rounds:
     def forget_generators(self) -> None:
         """Keep none in memory that was replaced: what it drew follows from its state."""
         self._hands.empty()
+
+    def forget(self) -> None:
+        """Keep no raw data, and no generators, of a learner that has ended; how far it came stays."""
+        self.forget_generators()
+        self.secret = None
+        for opened in self.open:
+            opened.reward, opened.kept = None, (None, None)
 
     def _pause(self, noise: Any) -> None:
         if self._pauses:

@@ -50,8 +50,8 @@ class TrustedPolicy(Policy):
         with more of them some newcomers are taken for somebody else, and not learned from.
 
         `history` is an earlier log, learned from as the first rounds and under the same guarantee: each
-        row is one person's round, and counts as such. The sentence then says that the actions in it are
-        taken as given (`rounds.py`). `public_history` is a log that is declared public: it is learned
+        row is one person's round, and counts as such. The sentence then says that its rows are taken as
+        they are (`rounds.py`). `public_history` is a log that is declared public: it is learned
         from without noise, and nobody in it is protected.
         """
         compiled = self.compiles if compiled is None else compiled

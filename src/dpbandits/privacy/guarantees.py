@@ -55,7 +55,8 @@ class Guarantee:
     """What is promised, with its conditions.
 
     `horizon` is the last round it covers (None: any number of rounds), `reason` says why there is
-    no guarantee when there is none, `public` lists what is declared public and so not protected.
+    no guarantee when there is none, `public` lists what is declared public and so not protected, and
+    `unprotected` says in clauses of their own what else is not.
     `rounds_per_person` is from how many rounds of one person is learned at most (None: people are not
     told apart, and it is promised to those who take part once), `returning` how they are paid for.
     """
@@ -65,6 +66,7 @@ class Guarantee:
     trust: Trust
     horizon: int | None = None
     public: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
     status: str = "claimed"
     reason: str = ""
     rounds_per_person: int | None = None
@@ -89,6 +91,7 @@ class Guarantee:
         rounds = "for any number of rounds" if self.horizon is None else f"up to round {self.horizon:,}"
         claimed = "" if self.status == "proved" else f"; {self.status}, not proved"
         public = f"; public by declaration: {', '.join(self.public)}" if self.public else ""
+        public += "".join(f"; {clause}" for clause in self.unprotected)
         subject, replaced, condition, limits = self._for_whom()
         return (
             f"{subject.capitalize()} {self.budget}{also} under replacement of {replaced}, {rounds}, "
@@ -142,7 +145,8 @@ class Guarantee:
             apart = self.returning is Returning.APART and other.rounds_per_person > 1
             if apart and other.returning is not Returning.APART:
                 return False
-        if not set(self.public) <= set(other.public) or self.status not in ("proved", other.status):
+        ours, theirs = ({*one.public, *one.unprotected} for one in (self, other))
+        if not ours <= theirs or self.status not in ("proved", other.status):
             return False
         try:
             self.budget.within(other.budget)
@@ -158,6 +162,7 @@ class Guarantee:
             "trust": self.trust.value,
             "horizon": self.horizon,
             "public": list(self.public),
+            "unprotected": list(self.unprotected),
             "status": self.status,
             "reason": self.reason,
             "rounds_per_person": self.rounds_per_person,
@@ -174,6 +179,7 @@ class Guarantee:
             trust=Trust(record["trust"]),
             horizon=record["horizon"],
             public=tuple(record["public"]),
+            unprotected=tuple(record.get("unprotected", ())),
             status=record["status"],
             reason=record["reason"],
             # Records from before people were distinguished do not mention them.

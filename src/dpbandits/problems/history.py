@@ -1,5 +1,6 @@
 """Rows of an earlier log, to start a learner from: what was chosen, and what came of it."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,11 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
+from dpbandits.features.tables import is_missing
 
 # A row as `observe` reads it: context, action, reward.
 Row = tuple[Any, Any, Any]
+_COLUMNS = ("reward", "action", "features")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,6 +27,10 @@ class History:
     says which; or, where each arm has parameters of its own, the person's, and `action` is the arm.
     `person`: who it was, where people may return. Columns of polars and pandas will do.
 
+    A reward that is missing (None, NaN) and features that are not finite are part of a row like any
+    other: the row counts, and stores nothing. Leave none of them out: how many rows there are, and of
+    which actions, is not protected.
+
     >>> History(action=[0, 1, 1], reward=[1.0, 0.0, 1.0])
     <History, 3 rows>
     """
@@ -34,18 +41,16 @@ class History:
     person: Any = None
 
     def __post_init__(self) -> None:
-        reward = checks.array("history's reward as a column of numbers", self.reward)
+        reward = _numbers("history's reward as a column of numbers", self.reward)
         if reward.ndim not in (1, 2) or reward.shape[0] == 0:
             raise InvalidInput(
                 f"expected history's reward as a column of at least one number, got shape {reward.shape}"
             )
-        _refuse_rows("reward", "a number, without rows that have none", np.isnan(reward))
         object.__setattr__(self, "reward", reward)
         if self.action is not None:
             object.__setattr__(self, "action", _whole_numbers(self.action))
         if self.features is not None:
-            features = checks.array("history's features as rows of numbers", self.features)
-            _refuse_rows("features", "finite numbers", ~np.isfinite(features))
+            features = _numbers("history's features as rows of numbers", self.features)
             object.__setattr__(self, "features", features)
         if self.person is not None:
             object.__setattr__(self, "person", checks.sequence("history's person", self.person))
@@ -61,6 +66,11 @@ class History:
 
     def __repr__(self) -> str:
         return f"<History, {len(self):,} rows>"  # and nothing of what they hold
+
+    def has_same_rows(self, other: "History") -> bool:
+        """Whether both hold the same, whoever it was."""
+        columns = ((getattr(one, name) for one in (self, other)) for name in _COLUMNS)
+        return all(_equal(one, another) for one, another in columns)
 
     def numbered(self, count: int, what: str) -> Iterator[Row]:
         """The rows of a problem whose actions have numbers and which has no contexts."""
@@ -86,6 +96,25 @@ class History:
             raise InvalidInput(f"expected one reward for each row of a history, not {self.reward.shape}")
         rewards: NDArray[np.float64] = self.reward
         return rewards
+
+
+def _numbers(what: str, given: Any) -> NDArray[np.float64]:
+    """An array of numbers, NaN where one is missing."""
+    try:
+        found = None if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
+    except Exception:  # rows of different lengths, or whatever the object's own conversion raises
+        found = None
+    if found is None or found.dtype.kind != "O":
+        return checks.array(what, given)
+    # Of other objects NumPy makes no numbers, and they are refused.
+    filled = [math.nan if is_missing(one) else one for one in found.ravel()]
+    return checks.array(what, filled).reshape(found.shape)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other, equal_nan=True)
 
 
 def _whole_numbers(given: Any) -> NDArray[np.int64]:

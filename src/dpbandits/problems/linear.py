@@ -21,6 +21,7 @@ from dpbandits.wording import counted
 Array = NDArray[np.float64]
 # The bounds of examples: not 1, so that a policy that forgets its bounds is found out.
 _NORM, _REWARD = 2.0, 0.5
+_HUGE = 1e300  # squares of lengths that may overflow
 
 P = TypeVar("P", bound="LinearProblem")
 
@@ -176,11 +177,19 @@ class LinearContexts(LinearProblem):
         return self.features.each(contexts)
 
     def past(self, history: History) -> Iterator[Row]:
-        """The features of what was chosen, which is then the first action, and the reward."""
+        """The features of what was chosen, which is then the first action, and the reward.
+
+        Those that are not finite are a row of zeros, as in `context`.
+        """
         rewards = history.single_rewards()
         rows = self._chosen_rows(history)
+        rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
         with np.errstate(all="ignore"):  # a warning would tell about somebody's features
-            rows = _within(rows, np.einsum("nd,nd->n", rows, rows), self.max_norm)
+            square = np.einsum("nd,nd->n", rows, rows)
+            # Apart: nobody's huge features may change how another's are rounded.
+            for some in (square < _HUGE, square >= _HUGE):
+                if some.any():
+                    rows[some] = _within(rows[some], square[some], self.max_norm)
         return (((row[None, :],), 0, reward) for row, reward in zip(rows, rewards.tolist(), strict=True))
 
     def _chosen_rows(self, history: History) -> Array:
@@ -285,7 +294,7 @@ def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
 def _within(features: Array, square: Array, bound: float) -> Array:
     """Rows that are longer than the bound, scaled down to it; `square` of their lengths."""
     # Rounding alone is left to what is exact about it: the row that a policy stores.
-    if square.max() < 1e300:
+    if square.max() < _HUGE:
         longer = square > bound * bound * (1.0 + 2e-9)
         return features * np.where(longer, bound / np.sqrt(square), 1.0)[:, None]
     # Divided by the largest entry first: the square of a huge one overflows.
@@ -363,9 +372,7 @@ class _ContextsTesting(_Testing[LinearContexts]):
 
     def past(self, problem: LinearContexts, people: Sequence[tuple[Any, Any]]) -> History:
         rows = [context[0][index % len(context[0])] for index, (context, _) in enumerate(people)]
-        finite = [np.where(np.isfinite(row).all(), row, 0.0) for row in rows]
-        rewards = [0.0 if math.isnan(reward) else reward for _, reward in people]
-        return History(features=finite, reward=rewards)
+        return History(features=rows, reward=[reward for _, reward in people])
 
     def context_inside(self, problem: LinearContexts, chance: np.random.Generator) -> tuple[Array]:
         rows = chance.normal(size=(int(chance.integers(1, 5)), problem.dimension))

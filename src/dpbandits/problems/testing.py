@@ -45,7 +45,7 @@ class ProblemTesting(ABC, Generic[P]):
         """A reward at this share of the range, as verbs are given it."""
 
     def past(self, problem: P, people: Sequence[tuple[Any, Any]]) -> History:
-        """These people as rows of an earlier log, whose actions go round; nobody's reward is missing.
+        """These people as rows of an earlier log, whose actions go round.
 
         Where a problem takes no history, one that it refuses.
         """
@@ -58,5 +58,4 @@ class ProblemTesting(ABC, Generic[P]):
 
 def numbered_past(count: int, people: Sequence[tuple[Any, Any]]) -> History:
     """The same where actions have numbers."""
-    rewards = [0.0 if np.isnan(reward) else reward for _, reward in people]
-    return History(action=np.arange(len(people)) % count, reward=rewards)
+    return History(action=np.arange(len(people)) % count, reward=[reward for _, reward in people])

@@ -368,6 +368,10 @@ def check_history(policy: Policy, world: Environment) -> None:
     options: dict[str, Any] = {"thorough": False, "in_flight": 3, "history": rows}
     found = replay(small, problem, rounds=length, **options)
     require(found.private, policy, f"started from a history: {found}")
+    if refuses(InvalidInput, lambda: rehearse(small, problem, seed=1, public_history=past)) is not None:
+        return
+    found = replay(small, problem, rounds=length, public_history=5, **options)
+    require(found.private, policy, f"started from a history and from public rows: {found}")
 
 
 def check_local(policy: Policy, world: Environment) -> None:

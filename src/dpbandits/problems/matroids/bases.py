@@ -168,7 +168,7 @@ class _Testing(ProblemTesting[MatroidBases]):
 
     def past(self, problem: MatroidBases, people: Sequence[tuple[Any, Any]]) -> History:
         items = np.arange(problem.rank) + np.arange(len(people))[:, None]
-        rewards = [np.nan_to_num(reward[0][: problem.rank]) for _, reward in people]
+        rewards = [reward[0][: problem.rank] for _, reward in people]
         return History(action=items % problem.items, reward=rewards)
 
     def reward_inside(self, problem: MatroidBases, share: float, chance: np.random.Generator) -> Rewards:
