@@ -93,6 +93,7 @@ class Reading(_Fields):
     sure: str | None
     rounds: Count
     decided: Count
+    public_rows: Count
     spent: Record | None
 
 

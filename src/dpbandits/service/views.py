@@ -157,6 +157,7 @@ def _released(record: Mapping[str, Any] | None, guarantee: Guarantee) -> Release
         sure=told["sure"],
         rounds=told["rounds"],
         decided=told["decided"],
+        public_rows=told["public_rows"],
         guarantee=guarantee,
         spent=None if told["spent"] is None else Budget.from_dict(told["spent"]),
     )
