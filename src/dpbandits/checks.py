@@ -24,6 +24,7 @@ MOST_SCALE = 1e12
 # Bounds on data, either way: of 1e-310 the inverse is infinite.
 MOST_BOUND = 1e100
 _BOUND = "within 1e-100 and 1e+100, so that squares are numbers: use other units"
+_MOST_LISTED = 60  # names in an error
 MOST_ACTIONS = 100_000  # arms, rows of features, pairs of context and action
 MOST_ITEMS = 10_000  # of a matroid
 MOST_FEATURES = 1_000  # whose Gram matrix is a million numbers
@@ -212,5 +213,6 @@ def known(kind: str, name: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, options, n=1, cutoff=0.6)
     near = near or difflib.get_close_matches(name.lower(), options, n=1, cutoff=0.6)
     near = near or [option for option in options if name and name in option]
-    hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(options)}"
+    listed = ", ".join(options[:_MOST_LISTED]) + (", …" if len(options) > _MOST_LISTED else "")
+    hint = f"did you mean {near[0]!r}?" if near else f"known are: {listed}"
     raise UnknownName(f"no {kind} is called {name!r}; {hint}")
