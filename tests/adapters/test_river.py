@@ -2,6 +2,7 @@
 
 import copy
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,19 @@ def test_in_replay_only_matching_rows_are_rounds() -> None:
     assert policy.ranking[0] == "a"
     for said in (policy.guarantee, policy.learner.released()):
         assert "which decisions are answered, the actions and the length of the log" in str(said)
+
+
+def test_in_replay_nothing_is_saved_that_would_forget_what_it_rests_on(tmp_path: Path) -> None:
+    for replay in (True, False):
+        policy = river_policy(seed=3, replay=replay)
+        policy.pull(["a", "b"])
+        learner = policy.learner
+        assert ("the length of the log" in str(learner.guarantee)) is replay
+        if replay:
+            with pytest.raises(PrivacyError, match="is not saved"):
+                learner.save(tmp_path / "saved.npz")
+        else:
+            learner.save(tmp_path / "saved.npz")
 
 
 def test_without_replay_a_decision_without_an_answer_is_a_round() -> None:

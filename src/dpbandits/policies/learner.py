@@ -93,6 +93,7 @@ class Learner:
         self._stopped = ""  # the call that is under way, or was cut short changing the state
         self._changing = False  # whether it has begun to change it
         self._ended = ""  # why it has
+        self._rests_on_caller = False  # see `rest_on`
         self._shortened: int | None = 0  # decisions by shortened features; None once that was said
         self._asks_who = problem.rounds_per_person is not None
         # Held again by a signal handler of the same thread, which `_stopped` then sends away.
@@ -443,6 +444,11 @@ class Learner:
 
         with self._lock:
             self._refuse_if_unfit()
+            if self._rests_on_caller:
+                raise PrivacyError(
+                    "a learner that replays a log is not saved: loaded, it would no longer say what its "
+                    "guarantee rests on"
+                )
             self._stopped = "save"  # cut short, the file may be in place: only one may continue
             try:
                 written = save(self, path)
@@ -510,8 +516,9 @@ class Learner:
 
     def rest_on(self, fact: str) -> None:
         """Name one more thing that is public in the guarantee. Not for users: an adapter that replays a
-        log knows what only it does.
+        log knows what only it does. A save would not say it, so there is none.
         """
+        self._rests_on_caller = True
         self._guarantee = replace(self._guarantee, public=(*self._guarantee.public, fact))
 
     def learn_past(self, history: History | None, public_history: History | None) -> None:
