@@ -24,6 +24,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 import dpbandits as dpb
+from dpbandits.engine import leaves
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.experiments.chandak.setting import TABLE_2
@@ -319,6 +320,73 @@ def _linear_row(
     }
 
 
+def disjoint_learner() -> list[dict[str, object]]:
+    """Arms with parameters of their own, against NumPy with a matrix for each arm; and their states."""
+    budget = dpb.ApproxDP(1.0, 1e-6)
+    private = (dpb.RandomizedLinUCB(privacy=budget), dpb.linear.BatchedLinThompson(privacy=budget))
+    policies: tuple[dpb.TrustedPolicy, ...] = (dpb.linear.LinUCB(), dpb.linear.LinThompson(), *private)
+    sizes = (64, 10), (100, 1000)
+    return [
+        *(_disjoint_row(policy, 20, 100) for policy in policies),
+        *(_state_row(policy, dim, arms) for dim, arms in sizes for policy in private),
+    ]
+
+
+def _disjoint_row(
+    policy: dpb.TrustedPolicy, dim: int, arms: int, rounds: int = 500
+) -> dict[str, object]:
+    """Select and update after 3,000 rounds, ends of batches included."""
+    contexts = np.random.default_rng(0).normal(size=(rounds, dim))
+    contexts /= 1.001 * np.linalg.norm(contexts, axis=1, keepdims=True)
+    moment, mean, inverse = *np.zeros((2, arms, dim)), np.tile(np.eye(dim), (arms, 1, 1))
+    it = policy.start(dpb.LinearContexts(dim, arms=arms), seed=1)
+
+    def decide() -> None:
+        for context in contexts:
+            it.update(it.select(context), 1.0)
+
+    def by_numpy() -> None:
+        for context in contexts:
+            arm = int(np.argmax(mean @ context + np.sqrt((inverse @ context) @ context)))
+            image = inverse[arm] @ context
+            inverse[arm] -= np.outer(image, image) / (1.0 + image @ context)
+            moment[arm] += context
+            mean[arm] = inverse[arm] @ moment[arm]
+
+    for _ in range(3000 // rounds):
+        decide()
+    with threadpool_limits(1):
+        mine, reference = best_of(decide, by_numpy)
+    return {
+        "what": f"{policy.name()}, select + update, {arms} arms with {dim} parameters of their own",
+        "measured": f"{1e6 * mine / rounds:.1f} µs",
+        "reference": f"a matrix for each arm by NumPy {1e6 * reference / rounds:.1f} µs",
+        "ratio": mine / reference,
+        "goal": "≤ 3",
+    }
+
+
+def _state_row(policy: dpb.TrustedPolicy, dim: int, arms: int) -> dict[str, object]:
+    """What a learner holds, and how long the end of its first batch takes."""
+    problem = dpb.LinearContexts(dim, arms=arms)
+    it, context = policy.start(problem, seed=1), np.eye(1, dim)[0]
+    while it._public.batches.released[0] == 0:
+        began = time.perf_counter()
+        it.update(it.select(context), 1.0)
+    took = time.perf_counter() - began
+    held = sum(
+        np.asarray(value).nbytes for part in (it._public, it._secret) for _, value in leaves(part)
+    )
+    whole = 8.0 * (dim * arms) * (dim * arms + 3) / 2
+    return {
+        "what": f"{policy.name()}, {arms} arms with {dim} parameters of their own",
+        "measured": f"a state of {held / 2**20:,.0f} MiB, a release in {took:.2f} s",
+        "reference": f"one Gram matrix of all arms {whole / 2**20:,.0f} MiB",
+        "ratio": held / whole,
+        "goal": "≤ 1 GiB",
+    }
+
+
 def kernels() -> list[dict[str, object]]:
     """Kernel Thompson sampling with its pauses, against the same written for this case alone."""
     rows, policy = [], dpb.KernelThompson(privacy=dpb.ApproxDP(1.0, 1e-5))
@@ -474,6 +542,7 @@ if __name__ == "__main__":
         *kernels(),
         *learner(),
         *linear_learner(),
+        *disjoint_learner(),
         *exact_noise(),
         *logs(),
         *start_up(),

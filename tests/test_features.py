@@ -174,9 +174,7 @@ def test_learners_take_tables_and_decide_as_by_their_rows(table: str) -> None:
 def test_with_arms_a_person_brings_one_row() -> None:
     problem = dpb.LinearContexts.of(MAP, arms=3)
     row = pl.DataFrame(TABLE)[:1]
-    np.testing.assert_array_equal(
-        problem.context(row)[0], dpb.linear.disjoint_features(MAP.rows(row)[0], 3)
-    )
+    np.testing.assert_array_equal(problem.context(row)[0], MAP.rows(row))
     tickets = started(problem, in_flight=5).decide_many([row, {"age": 20, "country": "fr", "item": 1}])
     assert tickets.actions.shape == (2,)
     with pytest.raises(DPBanditsError, match="a vector of 12 features"):

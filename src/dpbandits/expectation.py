@@ -120,9 +120,9 @@ def _means(count: int) -> tuple[float, ...]:
     return tuple(np.random.default_rng(0).permutation(np.linspace(0.75, 0.25, count)).tolist())
 
 
-def _work(dim: int, actions: int) -> int:
-    """Of a linear policy: scores, a Gram matrix and, every now and then, its decomposition."""
-    return dim * (dim + actions) + dim**3 // 10
+def _work(dim: int, actions: int, blocks: int = 1) -> int:
+    """Of a linear policy: scores, Gram matrices and, every now and then, their decomposition."""
+    return dim * (blocks * dim + actions) + blocks * dim**3 // 10
 
 
 @functools.singledispatch
@@ -140,9 +140,8 @@ def _(problem: Arms) -> _Instance:
 def _(problem: LinearContexts) -> _Instance:
     if problem.arms is not None:
         words = f"{problem.arms} arms and {counted(problem.dim, 'feature')} (disjoint-contexts)"
-        return _Instance(
-            DisjointContexts(problem.dim, problem.arms), words, _work(problem.dimension, problem.arms)
-        )
+        size = _work(problem.dim, problem.arms, problem.arms)
+        return _Instance(DisjointContexts(problem.dim, problem.arms), words, size)
     dim = max(2, problem.dim)  # in one dimension there are no directions to learn
     words = f"{dim} features and {_ACTIONS} actions (sphere-contexts)"
     return _Instance(SphereContexts(dim, _ACTIONS), words, _work(dim, _ACTIONS))

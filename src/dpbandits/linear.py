@@ -2,7 +2,7 @@
 
 from dpbandits.policies import linear as _policies
 from dpbandits.policies.linear import *
-from dpbandits.problems import LinearActions, LinearContexts, LinearProblem, disjoint_features
+from dpbandits.problems import LinearActions, LinearContexts, LinearProblem
 
-__all__ = ["LinearActions", "LinearContexts", "LinearProblem", "disjoint_features"]
+__all__ = ["LinearActions", "LinearContexts", "LinearProblem"]
 __all__ += _policies.__all__

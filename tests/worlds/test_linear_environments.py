@@ -55,7 +55,9 @@ def test_what_is_shown_is_what_pays(environment: LinearEnvironment) -> None:
         else:
             (taken,) = problem.context(features)
             assert (taken == features).all()  # a learner sees bit for bit what the compiled loop does
-        np.testing.assert_allclose(features @ theta, means, atol=1e-11)
+        # Of all actions, or of each arm.
+        parameters = theta.reshape(-1, features.shape[1])
+        np.testing.assert_allclose((features @ parameters.T).ravel(), means, atol=1e-11)
         assert best == means.max() and abs(means).max() <= 1.0
         assert abs(reward) <= problem.max_reward
         first = theta if first is None else first
@@ -205,14 +207,16 @@ def test_the_plane_turns_through_the_whole_space() -> None:
     assert np.linalg.eigvalsh(sum(planes) / rounds)[0] > 0.1
 
 
-def test_disjoint_features_are_blocks() -> None:
+def test_disjoint_arms_share_one_context() -> None:
     environment = WORLDS["disjoint"]
-    problem = environment.problem(None)
-    for features, means, *_ in rounds_of(environment, 20):
-        context = features[0, :3]
-        assert (features == dpb.problems.disjoint_features(context, 4)).all()
-        (blocks,) = problem.context(context)
-        assert (blocks == problem.context(features)[0]).all() and means.size == 4
+    world, chance = environment.world(), np.random.default_rng(1)
+    for _ in range(20):
+        (context,) = world.offer(chance)
+        assert context.shape == (1, 3)
+        parameters = world.shown.theta.reshape(4, 3)
+        np.testing.assert_allclose(np.linalg.norm(parameters, axis=1), 1.0)
+        np.testing.assert_allclose(world.shown.means, parameters @ context[0])
+        assert world.shown.best[0] == world.shown.means.max()
 
 
 def test_private_and_public_sets_are_one_instance() -> None:

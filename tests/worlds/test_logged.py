@@ -142,7 +142,7 @@ def test_contexts_have_the_rates_of_their_rows() -> None:
 def test_features_of_actions_are_shown_to_everybody() -> None:
     world = LoggedContexts.read(LOG, **COLUMNS, action_features=["price"])
     assert world.per_action and world.features == ((0.2,), (0.1,), (0.3,))
-    assert world.problem(None) == dpb.LinearContexts(1)
+    assert world.problem(None) == dpb.LinearContexts(1, reward_range=(0, 1))  # prices are above 0
     more = {**LOG, "price": [0.1, 0.2, 0.2, 0.4, 0.2, 0.3]}
     for context, said in (
         ((), "column 'price' of the table changes for action 'b'"),
@@ -171,7 +171,7 @@ def test_a_feature_map_makes_features() -> None:
     features = dpb.FeatureMap([Number("hour", 0, 1), Category("word", ["x", "y"])])
     log = {**LOG, "word": ["x", "y", "x", "y", "x", "z"]}
     world = LoggedContexts.read(log, **COLUMNS, context=["hour", "word"], features=features)
-    assert len(world.features) == 3 and world.problem(None).dimension == 3 * features.dimension
+    assert len(world.features) == 3 and world.problem(None).dimension == features.dimension
     assert world.features[0] == tuple(features.rows({"hour": 0.0, "word": "x"})[0])
 
 

@@ -93,7 +93,10 @@ class GymnasiumWorld(gymnasium.Env[Any, Any]):
         seen = bare(self._context)
         if seen is None:
             return np.int64(0)
-        return np.array(seen) if isinstance(seen, np.ndarray) else np.int64(seen)
+        if isinstance(seen, np.ndarray):
+            one_row = isinstance(self.problem, LinearContexts) and self.problem.arms is not None
+            return np.array(seen[0] if one_row else seen)
+        return np.int64(seen)
 
 
 def _best_basis(problem: Any, scores: Any) -> Any:
@@ -112,6 +115,8 @@ def _spaces(problem: Problem, offered: Any) -> tuple[spaces.Space[Any], spaces.S
             return nothing, spaces.Discrete(len(problem.features))
         case LinearContexts():
             shape, most = bare(offered).shape, problem.max_norm * (1.0 + 1e-9)
+            if problem.arms is not None:  # one vector for all arms
+                return spaces.Box(-most, most, shape[1:], np.float64), spaces.Discrete(problem.arms)
             return spaces.Box(-most, most, shape, np.float64), spaces.Discrete(shape[0])
         case KernelContexts():
             return spaces.Discrete(len(problem.contexts)), spaces.Discrete(len(problem.actions))

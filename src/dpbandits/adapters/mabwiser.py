@@ -151,9 +151,14 @@ class MAB:
             one = dict(zip(self.arms, released.mean.tolist(), strict=True))
             return one if contexts is None else [dict(one) for _ in contexts]
         rows = np.atleast_2d(checks.array("contexts as rows of numbers", contexts))
-        means = _by_context(released, rows, len(self.arms))
+        means = _by_context(released, rows, len(self.arms)) + self._middle
         found = [dict(zip(self.arms, row, strict=True)) for row in means.tolist()]
         return found[0] if len(found) == 1 else found
+
+    @property
+    def _middle(self) -> float:
+        """What released parameters are about, where rewards have a range."""
+        return self.problem.rewards.middle if isinstance(self.problem, LinearContexts) else 0.0
 
     def _number(self, arm: Any) -> int:
         for number, one in enumerate(self.arms):

@@ -11,13 +11,14 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core.errors import NumbaError
 
 from dpbandits.audit.recording import RecordingNoise, Steer
-from dpbandits.audit.replay import Replay, replay
+from dpbandits.audit.replay import replay
 from dpbandits.audit.watching import ReadRounds, serve
 from dpbandits.engine import Streams, state_bytes
 from dpbandits.engine.streams import learner_seed
@@ -98,7 +99,7 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
     yield "short batches are an option of the same policy", lambda: _same_recipe(policy, small)
     yield "what is recorded is what is executed", lambda: _executed_as_recorded(small, example, short)
     title = "extreme people, short batches, every position"
-    yield title, lambda: _tight(title, replay(small, example, rounds=short, thorough=short <= 100))
+    yield title, partial(_every_position, title, small, example, short)
     yield quick("people inside the range", small, example, inside=True)
     yield quick("two people at once", small, example, together=2)
     yield quick(
@@ -135,6 +136,19 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
             yield quick(f"at {other.privacy}", other, example)
     if kind is Arms:
         yield quick("40 arms", small, kind.testing.example(short, size=40))
+    for called, other in kind.testing.others(short).items():
+        with contextlib.suppress(DPBanditsError):  # nor is every policy for every case
+            small.guarantee(other)
+            tight = f"{called}, every position"
+            # To the first person all arms are alike, and later ones are in fewer nodes of a tree.
+            yield tight, partial(_every_position, tight, small, other, short, floor=0.75)
+            title = f"{called}: what is recorded is what is executed"
+            yield title, partial(_executed_as_recorded, small, other, short)
+            yield quick(f"{called}, people inside the range", small, other, inside=True)
+            yield quick(f"{called}, saved and loaded half way", small, other, reload=half, **flight)
+            yield quick(f"{called}, started from an earlier log", small, other, history=half)
+            if not policy.refuses_exact_noise(other):
+                yield quick(f"{called}, exact noise on a grid", small, other, exact=True)
     wide = kind.testing.example(short, size=12)
     size = kind.testing.size_in_words(wide)
     yield quick(size, small, wide)
@@ -142,8 +156,11 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
     yield quick(f"as configured, {long:,} rounds", policy, kind.testing.example(long), long)
 
 
-def _tight(title: str, found: Replay) -> Check:
+def _every_position(
+    title: str, policy: Policy, problem: Problem, rounds: int, *, floor: float = 0.9
+) -> Check:
     """Private, and near the limit somewhere: otherwise nothing was tested."""
+    found = replay(policy, problem, rounds=rounds, thorough=rounds <= 100, floor=floor)
     return Check(title, found.passed, found.measured if found.passed else str(found))
 
 

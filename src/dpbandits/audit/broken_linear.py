@@ -78,11 +78,9 @@ class ForgottenBounds(BrokenLinear):
     class state(randomized_lin_ucb.Public):
         def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
             """Scaled up again by what they were scaled down by."""
-            value = grid_row(
-                secret.row, context[0], action, reward, self.max_norm, self.max_reward, GRID
-            )
+            value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.rewards, GRID)
             secret.row[:] *= self.max_norm
-            add_row(secret.buffers.open[0], secret.row, value * self.max_reward, secret.row)
+            add_row(secret.buffers.open[0], secret.row, value * self.rewards.largest, secret.row)
             self.clock[ROUND] += 1
 
 

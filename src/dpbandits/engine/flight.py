@@ -90,7 +90,8 @@ def start_flight(places: int, features: int | None, items: int | None) -> Flight
 def put_context(flight: Flight, place: int, context: Any, action: Any) -> None:
     """Keep of a context what `observe` will read."""
     if flight.contexts.ndim == 3:
-        flight.contexts[place, 0] = context[0][action]
+        features = context[0]
+        flight.contexts[place, 0] = features[action if len(features) > 1 else 0]
     elif flight.contexts.ndim == 1:
         flight.contexts[place] = context
 
@@ -117,9 +118,7 @@ def kept_context(flight: Flight, place: int) -> Any:
 
 
 def kept_action(flight: Flight, place: int) -> Any:
-    """As `observe` is given it: of an action with features, the only row that was kept."""
-    if flight.contexts.ndim == 3:
-        return 0
+    """As `observe` is given it."""
     if flight.actions.ndim == 2:
         return (flight.actions[place, : flight.sizes[place]],)
     return int(flight.actions[place])
@@ -148,9 +147,10 @@ def _put_context(flight: Any, place: int, context: Any, action: Any) -> Any:
     if _is_features(flight):
 
         def put_chosen_row(flight: Any, place: int, context: Any, action: Any) -> None:
-            row = flight.contexts[place, 0]
+            row, features = flight.contexts[place, 0], context[0]
+            chosen = action if features.shape[0] > 1 else 0
             for axis in range(row.size):
-                row[axis] = context[0][action, axis]
+                row[axis] = features[chosen, axis]
 
         return put_chosen_row
     if flight.types[0].ndim == 1:
@@ -208,8 +208,6 @@ def _kept_context(flight: Any, place: int) -> Any:
 
 @overload(kept_action, strict=False, jit_options=INLINED)
 def _kept_action(flight: Any, place: int) -> Any:
-    if _is_features(flight):
-        return lambda flight, place: 0  # the only row that was kept
     if _is_set(flight):
         return lambda flight, place: (flight.actions[place, : flight.sizes[place]],)
     return lambda flight, place: flight.actions[place]

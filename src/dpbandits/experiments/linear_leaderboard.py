@@ -90,6 +90,8 @@ def competitors(problem: LinearProblem, budget: Budget) -> Iterator[Entry]:
             yield Entry(f"{name} (local)" if local else name, budget, policy)
     if isinstance(problem, LinearContexts) and isinstance(budget, ApproxDP):
         yield Entry(PRINTED, budget, TreeLinUCB(privacy=budget, calibration="paper"))
+        if problem.arms is not None:  # Wishart noise is for shared parameters
+            return
         for name, shifted in (("Wishart", True), ("Wishart unshifted", False)):
             policy = TreeLinUCB(privacy=budget, noise="wishart", calibration="paper", shifted=shifted)
             yield Entry(f"tree-lin-ucb, {name}", budget, policy)

@@ -76,6 +76,14 @@ def _triangle_widths(dim: int, width: float) -> Array:
 
 
 @register_jitable(forceinline=True)
+def block_of(packed: Array, block: int, blocks: int) -> tuple[int, int]:
+    """Where one of `blocks` packed pairs that follow each other begins and ends; or the only one."""
+    size = packed.size // blocks
+    first = block * size if blocks > 1 else 0
+    return first, first + size
+
+
+@register_jitable(forceinline=True)
 def add_square(packed: Array, row: Array, axes: Array) -> None:
     """Add x xᵀ to a packed matrix; `length(axes)` is the size of x."""
     place, size = 0, length(axes)

@@ -229,7 +229,7 @@ def _reopen(
 ) -> Iterator[Round]:
     for place in range(flight.began.size):
         kept = kept_context(flight, place), bare(kept_action(flight, place))
-        chosen = int(flight.actions[place]) if problem.kept_features else kept[1]
+        chosen = kept[1]
         person = None if persons is None else persons[place, :-1].tobytes()
         if not problem.is_action(chosen):
             raise ValueError("a round in flight has an action that there is not")

@@ -12,7 +12,7 @@ from dpbandits.problems.kernels import (
     PolynomialKernel,
     SquaredExponential,
 )
-from dpbandits.problems.linear import LinearActions, LinearContexts, LinearProblem, disjoint_features
+from dpbandits.problems.linear import LinearActions, LinearContexts, LinearProblem
 from dpbandits.problems.matroids import (
     GraphicMatroid,
     LaminarMatroid,
@@ -52,5 +52,4 @@ __all__ = [
     "TransversalMatroid",
     "TruncatedMatroid",
     "UniformMatroid",
-    "disjoint_features",
 ]

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.history import History, Row
 from dpbandits.problems.problem import Problem, Shortened, UnusableContext
 from dpbandits.problems.testing import ProblemTesting, numbered_past
-from dpbandits.recipes import FloatRows
+from dpbandits.recipes import FloatRows, Floats
 from dpbandits.wording import counted
 
 Array = NDArray[np.float64]
@@ -24,6 +24,13 @@ _NORM, _REWARD = 2.0, 0.5
 _HUGE = 1e300  # squares of lengths that may overflow
 
 P = TypeVar("P", bound="LinearProblem")
+
+
+class Rewards(NamedTuple):
+    """The range of rewards: how far they can be from its middle, and that middle."""
+
+    largest: float
+    middle: float
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,16 @@ class LinearProblem(Problem):
         raise NotImplementedError
 
     @property
+    def blocks(self) -> int:
+        """How many arms have d parameters of their own; 1 where all actions share them."""
+        return 1
+
+    @property
+    def rewards(self) -> Rewards:
+        """Within plus or minus `max_reward`."""
+        return Rewards(float(self.max_reward), 0.0)
+
+    @property
     def actions(self) -> Array:
         """The fixed decision set, (K, d); without rows where everybody brings her own."""
         return np.zeros((0, self.dimension))
@@ -69,9 +86,13 @@ class LinearContexts(LinearProblem):
     ``select(features)`` takes a (K, dim) array; K may change from person to person. Both her
     features and her reward are private. Rows longer than `max_norm` are shortened to it before
     anything sees them, rewards beyond ±`max_reward` are clipped. With `arms` each person brings one
-    vector of `dim` numbers instead, and each arm has parameters of its own: the features of arm a
-    are that vector in block a of arms·dim. (The matrix of them all, as `disjoint_features` makes it,
-    is taken as well.)
+    vector of `dim` numbers instead, and each arm has parameters of its own (disjoint arms, which is
+    what other libraries call LinUCB): policies keep a Gram matrix of dim × dim for each. Which arm she
+    was shown is as private as her features.
+
+    Where rewards are not from −1 to 1, say so: `reward_range=(0, 1)` for clicks. Policies then learn
+    what is above or below its middle, by all of the range that noise is made for; with the default ±1
+    half of it would never be used, at the same noise. It takes an intercept among the features.
 
     With `features` a person's columns are brought to numbers by a declared map: ``select`` then takes
     frames, dictionaries and lists of them (`dpbandits.features`). An array is still taken as it is.
@@ -85,14 +106,39 @@ class LinearContexts(LinearProblem):
         field(default=None, kw_only=True)
     )
 
+    reward_range: Annotated[
+        Floats | None, "The least and the largest reward, in place of max_reward."
+    ] = field(default=None, kw_only=True)
+
     def __post_init__(self) -> None:
+        if self.reward_range is not None:
+            self._set_range(checks.sequence("reward_range", self.reward_range))
         super().__post_init__()
         checks.integer(least=1, limit=checks.MOST_FEATURES, dim=self.dim)
         if self.arms is not None:
             # With one arm there is nothing to decide.
-            checks.integer(least=2, limit=checks.MOST_FEATURES // self.dim, arms=self.arms)
+            checks.integer(least=2, limit=checks.MOST_ACTIONS, arms=self.arms)
+            checks.room("a Gram matrix for each arm", self.arms * self.dim**2)
         if self.features is not None:
             self._check_map(self.features)
+
+    def _set_range(self, ends: list[Any]) -> None:
+        if len(ends) != 2:
+            raise InvalidInput(f"expected reward_range as two numbers, got {checks.shown(ends)}")
+        low, high = (checks.number("reward_range", end) for end in ends)
+        checks.bound(reward_range=high - low)
+        largest = (high - low) / 2.0
+        if self.max_reward not in (1.0, largest):
+            raise InvalidInput("expected max_reward or reward_range, got both")
+        object.__setattr__(self, "reward_range", (low, high))
+        object.__setattr__(self, "max_reward", largest)
+
+    @property
+    def rewards(self) -> Rewards:
+        """Of their range, where there is one."""
+        if self.reward_range is None:
+            return super().rewards
+        return Rewards(float(self.max_reward), (self.reward_range[0] + self.reward_range[1]) / 2.0)
 
     def _check_map(self, features: Features) -> None:
         if not isinstance(features, Features):
@@ -117,20 +163,31 @@ class LinearContexts(LinearProblem):
 
     @property
     def dimension(self) -> int:
-        """The length d of a feature vector, of all blocks together."""
-        return self.dim * (self.arms or 1)
+        """The length d of a feature vector."""
+        return self.dim
+
+    @property
+    def blocks(self) -> int:
+        """One for each arm, where there are arms."""
+        return self.arms or 1
+
+    def is_action(self, action: Any) -> bool:
+        """A number, of an arm where there are arms."""
+        return super().is_action(action) and (self.arms is None or action < self.arms)
 
     @property
     def kept_features(self) -> int:
         """Those of the action chosen."""
-        return self.dimension
+        return self.dim
 
     def kept(self, context: tuple[Array], action: int) -> tuple[tuple[Array], int]:
-        """The row of the action chosen, which is then the first."""
-        return (context[0][action : action + 1].copy(),), 0
+        """The row of the action chosen, which is then the only one."""
+        (features,) = context
+        row = action if len(features) > 1 else 0
+        return (features[row : row + 1].copy(),), action
 
     def context(self, *offered: Any) -> tuple[Array]:
-        """A (K, d) array of features, each scaled down to `max_norm` where it is longer."""
+        """Features, (K, d), or (1, d) for arms; rows longer than `max_norm` are scaled down to it."""
         shape = f"a vector of {self.dim}" if self.arms else f"a (K, {self.dim}) array of"
         if len(offered) != 1:
             raise InvalidInput(f"select() takes one thing, {shape} features; got {len(offered)}")
@@ -139,11 +196,9 @@ class LinearContexts(LinearProblem):
             given, cut = self.read(offered[0])
         else:
             given = checks.array(f"{shape} features", offered[0])
-        if self.arms is not None and given.shape != (self.arms, self.dimension):
-            if given.shape != (self.dim,):
-                raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
-            given = disjoint_features(given, self.arms)
-        if given.ndim != 2 or given.shape[1] != self.dimension:
+        if self.arms is not None and given.shape == (self.dim,):
+            given = given[None, :]
+        if given.ndim != 2 or given.shape[1] != self.dim or (self.arms and given.shape[0] != 1):
             raise InvalidInput(f"expected {shape} features, got shape {given.shape}")
         if given.shape[0] == 0:
             raise InvalidInput("expected features of at least one action, got none")
@@ -190,7 +245,9 @@ class LinearContexts(LinearProblem):
             for some in (square < _HUGE, square >= _HUGE):
                 if some.any():
                     rows[some] = _within(rows[some], square[some], self.max_norm)
-        return (((row[None, :],), 0, reward) for row, reward in zip(rows, rewards.tolist(), strict=True))
+        arms = [0] * len(history) if self.arms is None else history.chosen(self.arms, "arms").tolist()
+        parts = zip(rows, arms, rewards.tolist(), strict=True)
+        return (((row[None, :],), arm, reward) for row, arm, reward in parts)
 
     def _chosen_rows(self, history: History) -> Array:
         features: Array | None = history.features
@@ -198,9 +255,7 @@ class LinearContexts(LinearProblem):
             found = "none" if features is None else f"shape {features.shape}"
             raise InvalidInput(f"expected history's features as {self.dim} numbers a row, got {found}")
         if self.arms is not None and features.ndim == 2:
-            blocks = np.zeros((len(history), self.arms, self.dim))
-            blocks[np.arange(len(history)), history.chosen(self.arms, "arms")] = features
-            return blocks.reshape(len(history), -1)
+            return features
         if self.arms is None and features.ndim == 3:
             action = history.chosen(features.shape[1], "actions")
             return np.asarray(features[np.arange(len(history)), action])
@@ -213,11 +268,17 @@ class LinearContexts(LinearProblem):
             )
         return features
 
+    def _range_in_words(self) -> str:
+        if self.reward_range is None:
+            return f"±{self.max_reward:g}"
+        low, high = self.reward_range
+        return f"{low:g} to {high:g}"
+
     def public_facts(self) -> tuple[str, ...]:
         """The number of features and the bounds."""
         return (
             "the number of features",
-            f"the bounds {self.max_norm:g} on their norm and ±{self.max_reward:g} on rewards",
+            f"the bounds {self.max_norm:g} on their norm and {self._range_in_words()} on rewards",
             *(("how columns become features",) if self.features is not None else ()),
         )
 
@@ -273,24 +334,6 @@ class LinearActions(LinearProblem):
         return "the decision set", f"the reward range ±{self.max_reward:g}"
 
 
-def disjoint_features(context: Sequence[float] | Array, arms: int) -> Array:
-    """One context as features of `arms` actions with parameters of their own: (arms, arms·dim).
-
-    >>> disjoint_features([1.0, 2.0], 2)
-    array([[1., 2., 0., 0.],
-           [0., 0., 1., 2.]])
-    """
-    checks.integer(least=1, limit=checks.MOST_FEATURES, arms=arms)
-    arms = int(arms)
-    given = checks.array("a context of numbers", context)
-    if given.ndim != 1:
-        raise InvalidInput(f"expected one context, a vector of numbers, got shape {given.shape}")
-    checks.integer(least=1, limit=checks.MOST_FEATURES // arms, features=given.size)
-    blocks = np.zeros((arms, arms, given.size))
-    blocks[np.arange(arms), np.arange(arms)] = given
-    return blocks.reshape(arms, -1)
-
-
 def _within(features: Array, square: Array, bound: float) -> Array:
     """Rows that are longer than the bound, scaled down to it; `square` of their lengths."""
     # Rounding alone is left to what is exact about it: the row that a policy stores.
@@ -325,7 +368,8 @@ class _Testing(ProblemTesting[P]):
     replay_rounds: ClassVar[int] = 20
 
     def reward_inside(self, problem: P, share: float, chance: np.random.Generator) -> float:
-        return problem.max_reward * (2.0 * share - 1.0)
+        largest, middle = problem.rewards
+        return largest * (2.0 * share - 1.0) + middle
 
 
 class _ContextsTesting(_Testing[LinearContexts]):
@@ -334,6 +378,19 @@ class _ContextsTesting(_Testing[LinearContexts]):
     def example(self, horizon: int | None, *, size: int = 3) -> LinearContexts:
         """Decision sets in size − 1 dimensions."""
         return LinearContexts(size - 1, horizon=horizon, max_norm=_NORM, max_reward=_REWARD)
+
+    def example_like(
+        self, problem: LinearContexts, horizon: int | None, *, size: int = 3
+    ) -> LinearContexts:
+        """Arms have parameters of their own, where its arms do; and rewards a range."""
+        example = self.example(horizon, size=size)
+        if problem.arms is None:
+            return example
+        return replace(example, arms=size, reward_range=(-0.5 * _REWARD, 1.5 * _REWARD))
+
+    def others(self, horizon: int | None) -> dict[str, LinearContexts]:
+        """Arms with parameters of their own."""
+        return {"disjoint arms": self.example_like(LinearContexts(1, arms=2), horizon)}
 
     def size_in_words(self, problem: LinearContexts) -> str:
         """Its features."""
@@ -352,8 +409,13 @@ class _ContextsTesting(_Testing[LinearContexts]):
         if size == 1:
             tilted = first
         second = facing(0.0, 1.0)
+        if problem.arms is not None and size > 1:
+            # The same angles from the diagonal, where rows of two arms move most in L1.
+            first = facing(*np.full(size, 1.0 / math.sqrt(size)))
+            second = facing(math.sqrt(0.5), -math.sqrt(0.5))
+            tilted = 0.5 * first + math.sqrt(0.75) * second
         one, other = first[None, :], tilted[None, :]
-        people = (
+        people: tuple[tuple[Array, float], ...] = (
             (one, reward),
             (other, -reward),
             (one, -reward),
@@ -368,14 +430,19 @@ class _ContextsTesting(_Testing[LinearContexts]):
             (other, problem.missing),
             (np.outer(np.linspace(-1.0, 1.0, 8), first - 0.5 * second) / 1.2, 0.8 * reward),
         )
-        return tuple(((features,), value) for features, value in people)
+        if problem.arms is not None:  # one row for all arms
+            people = tuple((features[:1], value) for features, value in people)
+        middle = problem.rewards.middle
+        return tuple(((features,), value + middle) for features, value in people)
 
     def past(self, problem: LinearContexts, people: Sequence[tuple[Any, Any]]) -> History:
         rows = [context[0][index % len(context[0])] for index, (context, _) in enumerate(people)]
-        return History(features=rows, reward=[reward for _, reward in people])
+        action = None if problem.arms is None else np.arange(len(people)) % problem.arms
+        return History(action=action, features=rows, reward=[reward for _, reward in people])
 
     def context_inside(self, problem: LinearContexts, chance: np.random.Generator) -> tuple[Array]:
-        rows = chance.normal(size=(int(chance.integers(1, 5)), problem.dimension))
+        actions = int(chance.integers(1, 5)) if problem.arms is None else 1
+        rows = chance.normal(size=(actions, problem.dimension))
         rows *= chance.random((rows.shape[0], 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
         return (problem.max_norm * rows,)
 

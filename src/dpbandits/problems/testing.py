@@ -23,6 +23,14 @@ class ProblemTesting(ABC, Generic[P]):
     def example(self, horizon: int | None, *, size: int = 3) -> P:
         """A small problem of this kind."""
 
+    def example_like(self, problem: P, horizon: int | None, *, size: int = 3) -> P:
+        """The same, of the case of this kind that a problem is."""
+        return self.example(horizon, size=size)
+
+    def others(self, horizon: int | None) -> dict[str, P]:
+        """Examples of other cases of this kind, by what they are called."""
+        return {}
+
     @abstractmethod
     def size_in_words(self, problem: P) -> str:
         """How large a problem is: ``12 arms``."""

@@ -209,13 +209,17 @@ def _release_independent(public: Batches, secret: Buffers, slot: int, noise: Noi
 def _release_factorized(public: Batches, secret: Buffers, slot: int, noise: Noise) -> None:
     block, place = min(public.place[slot, 0], public.sizes.size - 1), public.place[slot, 1]
     ends = place + 1 == public.sizes[block]
-    unit = public.scale * public.ratio[block]
-    for axis in range(public.total.shape[1]):
+    unit, dim = public.scale * public.ratio[block], public.total.shape[1]
+    # Locations are added up in `open`, noise by noise: of large sums each is long, and read once.
+    for axis in range(dim):
         secret.exact[slot, axis] += secret.open[slot, axis]
+        secret.open[slot, axis] = secret.exact[slot, axis] + secret.carried[slot, axis]
+    for q in range(1, place + 1):
+        for axis in range(dim):
+            secret.open[slot, axis] += public.weights[q] * secret.noise[slot, place - q, axis]
+    for axis in range(dim):
+        location = secret.open[slot, axis]
         secret.open[slot, axis] = 0.0
-        location = secret.exact[slot, axis] + secret.carried[slot, axis]
-        for q in range(1, place + 1):
-            location += public.weights[q] * secret.noise[slot, place - q, axis]
         drawn = noise.normal(location, unit * public.widths[axis])
         secret.noise[slot, place, axis] = drawn - location
         public.total[slot, axis] = drawn

@@ -280,11 +280,11 @@ def check_released(policy: Policy, world: Environment) -> None:
         if isinstance(value, np.ndarray):
             value[...] = 3
     require(_record(learner) == told, policy, "the record must not depend on the secret")
-    kind = type(world.problem(ROUNDS))
-    problem = kind.testing.example(kind.testing.replay_rounds)
+    rounds = world.problem(ROUNDS).testing.replay_rounds
+    problem = _example(world, rounds)
     options: dict[str, Any] = {"in_flight": 7, "machine": ReadRounds}
     if small.guarantee(problem).is_private:
-        found = replay(small, problem, rounds=kind.testing.replay_rounds, thorough=False, **options)
+        found = replay(small, problem, rounds=rounds, thorough=False, **options)
         require(found.private, policy, f"with its record: {found}")
 
 
@@ -318,31 +318,28 @@ def check_beats_uniform(policy: Policy, world: Environment) -> None:
 
 def check_replay(policy: Policy, world: Environment) -> None:
     """The replay finds the guarantee kept, by a test that reaches it."""
-    kind = type(world.problem(ROUNDS))
-    example, rounds = kind.testing.example, kind.testing.replay_rounds
-    problem = example(rounds)
+    rounds = world.problem(ROUNDS).testing.replay_rounds
+    problem = _example(world, rounds)
     if policy.guarantee(problem).is_private:
         found = replay(short_form(policy), problem, rounds=rounds)
         require(found.passed, policy, str(found))
         # And as it is, on a longer stream and a larger problem: private, if not at its worst there.
-        long = replay(policy, example(6 * rounds, size=6), thorough=False)
+        long = replay(policy, _example(world, 6 * rounds, size=6), thorough=False)
         require(long.private, policy, str(long))
         # Past a horizon that was declared, where the guarantee is said not to end there; for people in
         # between the ends.
-        past = replay(
-            short_form(policy), example(rounds // 4), rounds=rounds, thorough=False, inside=True
-        )
+        declared = _example(world, rounds // 4)
+        past = replay(short_form(policy), declared, rounds=rounds, thorough=False, inside=True)
         require(past.private, policy, str(past))
 
 
 def check_replay_in_flight(policy: Policy, world: Environment) -> None:
     """The guarantee holds with several rounds open, by count and by a clock, and after save and load."""
-    kind = type(world.problem(ROUNDS))
-    if not policy.guarantee(kind.testing.example(100)).is_private:
+    if not policy.guarantee(_example(world, 100)).is_private:
         return
     for places, patience in ((7, None), (50, None), (50, 4.0)):
-        length = kind.testing.replay_rounds + (places if patience is None else 10)
-        problem = kind.testing.example(length)
+        length = world.problem(ROUNDS).testing.replay_rounds + (places if patience is None else 10)
+        problem = _example(world, length)
         options: dict[str, Any] = {"in_flight": places, "patience": patience}
         if places == 7:
             options["exact"] = not policy.refuses_exact_noise(problem)
@@ -354,10 +351,10 @@ def check_replay_in_flight(policy: Policy, world: Environment) -> None:
 
 def check_history(policy: Policy, world: Environment) -> None:
     """Started from an earlier log the guarantee holds too; or a sentence refuses it."""
-    kind = type(world.problem(ROUNDS))
-    length, rows = min(kind.testing.replay_rounds, 24), 9
-    problem, small = kind.testing.example(length), short_form(policy)
-    past = kind.testing.past(problem, kind.testing.extreme_people(problem)[:rows])
+    testing, rows = world.problem(ROUNDS).testing, 9
+    length = min(testing.replay_rounds, 24)
+    problem, small = _example(world, length), short_form(policy)
+    past = testing.past(problem, testing.extreme_people(problem)[:rows])
     if refuses(InvalidInput, lambda: rehearse(small, problem, seed=1, history=past)) is not None:
         return
     learner = rehearse(small, problem, seed=1, history=past)
@@ -385,11 +382,18 @@ def check_local(policy: Policy, world: Environment) -> None:
     guarantee = policy.guarantee(problem)
     if guarantee.is_private:
         cost, limit = (
-            report_cost(policy, policy.problem_kind.testing.example(48)),
+            report_cost(policy, _example(world, 48)),
             limit_of(guarantee.budget),
         )
         shown = f"a message costs {cost:.6g} of {limit:.6g} on some broadcast"
         require(cost <= limit * (1.0 + 1e-9), policy, shown)
+
+
+def _example(world: Environment, horizon: int, *, size: int = 3) -> Problem:
+    """A small problem of the case that the world is of."""
+    problem = world.problem(ROUNDS)
+    found: Problem = problem.testing.example_like(problem, horizon, size=size)
+    return found
 
 
 def _offers(world: Environment) -> tuple[Any, ...]:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 import dpbandits as dpb
-from dpbandits.engine import Streams, state_bytes, static_size
+from dpbandits.audit import replay
+from dpbandits.engine import Streams, leaves, state_bytes, static_size
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, UnusableFeatures
@@ -20,8 +21,10 @@ from dpbandits.policies.linear.shared.choosing import _norm, most_promising, mos
 from dpbandits.policies.linear.shared.confidence import estimate
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.linear.shared.tiles import LANES, _square, put, start_tile
+from dpbandits.policies.linear.tree_contextual_ucb import row_change
 from dpbandits.policies.testing import rehearse
 from dpbandits.privacy.calibration import Calibration
+from dpbandits.problems.linear import Rewards
 from dpbandits.testing import check_policy
 
 pytestmark = pytest.mark.slow
@@ -38,12 +41,28 @@ def _symmetric(dim: int, seed: int) -> Any:
     return matrix + matrix.T
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5, 20])
+@pytest.mark.parametrize("dim", [1, 2, 3, 5, 20, 40, 41, 65])
 def test_eigenvectors_are_those_of_numpy(dim: int) -> None:
     matrix = _symmetric(dim, dim)
+    for many in (False, True):
+        values, vectors = np.zeros(dim), np.zeros((dim, dim))
+        eigen(matrix.copy(), values, vectors, many)
+        assert np.sort(values) == pytest.approx(np.linalg.eigvalsh(matrix), abs=1e-10)
+        assert vectors @ np.diag(values) @ vectors.T == pytest.approx(matrix, abs=1e-10)
+        assert vectors.T @ vectors == pytest.approx(np.eye(dim), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["zero", "diagonal", "one direction", "equal"])
+def test_eigenvectors_of_large_matrices_that_are_special(kind: str) -> None:
+    dim, row = 50, np.random.default_rng(1).normal(size=50)
+    matrix = {
+        "zero": np.zeros((dim, dim)),
+        "diagonal": np.diag(row),
+        "one direction": np.outer(row, row),
+        "equal": np.full((dim, dim), -2.0),
+    }[kind]
     values, vectors = np.zeros(dim), np.zeros((dim, dim))
     eigen(matrix.copy(), values, vectors)
-    assert np.sort(values) == pytest.approx(np.linalg.eigvalsh(matrix), abs=1e-10)
     assert vectors @ np.diag(values) @ vectors.T == pytest.approx(matrix, abs=1e-10)
     assert vectors.T @ vectors == pytest.approx(np.eye(dim), abs=1e-12)
 
@@ -158,7 +177,7 @@ def test_whatever_comes_in_a_row_is_within_the_bounds_and_on_the_grid(
 ) -> None:
     row = np.zeros(3)
     with np.errstate(all="ignore"):
-        value = grid_row(row, np.array([features]), 0, reward, bound, bound, GRID)
+        value = grid_row(row, np.array([features]), 0, reward, bound, Rewards(bound, 0.3 * bound), GRID)
     steps = row * GRID
     assert (steps == np.rint(steps)).all() and value * GRID == round(value * GRID)
     assert float(steps @ steps) <= GRID * GRID and abs(value) <= 1.0  # exact: whole numbers
@@ -497,11 +516,121 @@ def test_what_only_some_budgets_can_pay_for_is_refused_for_others() -> None:
 def test_disjoint_arms_take_one_vector() -> None:
     problem = dpb.LinearContexts(2, arms=3)
     (features,) = problem.context([0.6, 0.8])
-    assert features.shape == (3, 6) and (features.sum(axis=1) == pytest.approx(1.4))
+    assert features.tolist() == [[0.6, 0.8]]
     learner = dpb.RandomizedLinUCB(privacy=MU).start(problem, seed=1, compiled=False)
     assert learner.select([0.6, 0.8]) in range(3)
-    with pytest.raises(InvalidInput, match="vector of 2"):
-        learner.select([[0.6, 0.8]])
+    for wrong in ([[0.6, 0.8], [0.8, 0.6]], [0.6], [[[0.6, 0.8]]]):
+        with pytest.raises(InvalidInput, match="vector of 2"):
+            learner.select(wrong)
+
+
+@pytest.mark.parametrize("policy", [dpb.linear.LinUCB(failure=0.1), dpb.linear.LinThompson()])
+def test_blocks_are_least_squares_of_all_arms_together(policy: Any) -> None:
+    # θ̂ and V⁻¹ of rows with the context in the block of the arm.
+    dim, arms = 3, 4
+    learner = policy.start(dpb.LinearContexts(dim, arms=arms), seed=1, compiled=False)
+    chance = np.random.default_rng(3)
+    gram, moment = np.eye(dim * arms), np.zeros(dim * arms)
+    for _ in range(60):
+        context, reward = chance.uniform(-0.5, 0.5, dim), chance.uniform(-1.0, 1.0)
+        arm = learner.select(context)
+        row = np.zeros((arms, dim))
+        row[arm] = context
+        gram += np.outer(row, row)
+        moment += row.ravel() * reward
+        learner.update(arm, reward)
+    public = learner._public
+    np.testing.assert_allclose(public.mean.ravel(), np.linalg.solve(gram, moment), atol=1e-9)
+    whole = np.linalg.inv(gram).reshape(arms, dim, arms, dim)
+    for arm in range(arms):
+        np.testing.assert_allclose(public.shape[arm], whole[arm, :, arm], atol=1e-9)
+
+
+def test_what_is_known_of_an_arm_is_of_its_own_people() -> None:
+    # Without noise and after one batch: arm a pays (a + 1)/4 for the first feature.
+    problem = dpb.LinearContexts(2, arms=3)
+    for kind in (dpb.RandomizedLinUCB, dpb.linear.BatchedLinUCB, dpb.linear.BatchedLinThompson):
+        learner = kind(privacy=dpb.NonPrivate(), first_batch=400).start(problem, seed=1)
+        chance = np.random.default_rng(2)
+        for _ in range(401):
+            context = chance.choice([[1.0, 0.0], [0.0, 1.0]])
+            arm = learner.select(context)
+            learner.update(arm, (arm + 1) / 4 * context[0])
+        released = learner.released()
+        assert released is not None
+        known = released.mean
+        if kind is dpb.linear.BatchedLinUCB:  # whose upper bounds were tied: no arm was left out
+            assert (np.diff(known[:, 0]) > 0.0).all()
+        np.testing.assert_allclose(known[:, 0], [0.25, 0.5, 0.75], atol=0.08)
+        np.testing.assert_allclose(known[:, 1], 0.0, atol=0.02)
+
+
+EACH_POLICY = (
+    dpb.RandomizedLinUCB(privacy=MU, first_batch=5),
+    dpb.linear.BatchedLinThompson(privacy=MU, first_batch=5),
+    dpb.linear.FactorizedLinUCB(privacy=MU),
+    dpb.linear.TreeLinUCB(privacy=MU),
+    dpb.linear.TreeLinUCB(privacy=PAPER, noise="wishart"),
+    dpb.linear.LinUCB(),
+)
+
+
+@pytest.mark.parametrize("policy", EACH_POLICY, ids=lambda policy: type(policy).__name__)
+def test_a_range_of_rewards_is_brought_to_plus_and_minus_one(policy: Any) -> None:
+    chance = np.random.default_rng(1)
+    plain, ranged = (
+        policy.start(problem, seed=1, compiled=False)
+        for problem in (
+            dpb.LinearContexts(2, horizon=40),
+            dpb.LinearContexts(2, horizon=40, reward_range=(3, 5)),
+        )
+    )
+    for _ in range(40):
+        features, reward = chance.uniform(-0.6, 0.6, size=(3, 2)), chance.uniform(2.5, 5.5)
+        chosen = plain.select(features)
+        assert ranged.select(features) == chosen
+        plain.update(chosen, reward - 4.0)
+        ranged.update(chosen, reward)
+    for one, other in ((plain._public, ranged._public), (plain._secret, ranged._secret)):
+        for (name, value), (_, same) in zip(leaves(one), leaves(other), strict=True):
+            assert "rewards" in name or np.array_equal(value, same), name
+
+
+def test_a_range_of_rewards_is_declared_once() -> None:
+    problem = dpb.LinearContexts(2, reward_range=(0, 1))
+    assert problem.rewards == (0.5, 0.5) and dpb.LinearContexts(2).rewards == (1.0, 0.0)
+    assert dpb.LinearContexts.from_json(problem.to_json()) == problem
+    assert "0 to 1 on rewards" in " ".join(problem.public_facts())
+    for wrong in ((1, 0), (0, 0), (0,), (0, 1, 2), (0, math.inf), (0, math.nan), ("a", 1), 3):
+        with pytest.raises(InvalidInput, match="reward_range"):
+            dpb.LinearContexts(2, reward_range=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="max_reward or reward_range"):
+        dpb.LinearContexts(2, reward_range=(0, 1), max_reward=2.0)
+
+
+@pytest.mark.parametrize("arms", [2, 1000])
+def test_noise_of_arms_is_that_of_one(arms: int) -> None:
+    shared = dpb.RandomizedLinUCB(privacy=MU).begin(dpb.LinearContexts(5))[0].batches
+    public, secret = dpb.RandomizedLinUCB(privacy=MU, blocks=(4,)).begin(
+        dpb.LinearContexts(5, arms=arms)
+    )
+    assert (public.batches.widths.reshape(arms, -1) == shared.widths).all()
+    assert public.batches.total.size == arms * 20 and secret.buffers.open.size == arms * 20
+
+
+def test_the_noise_of_many_large_arms_fits_into_memory() -> None:
+    problem = dpb.LinearContexts(100, arms=1000)
+    public, secret = dpb.RandomizedLinUCB(privacy=MU).begin(problem)
+    arrays = [value for state in (public, secret) for _, value in leaves(state)]
+    assert sum(np.asarray(value).nbytes for value in arrays) < 2**30
+    with pytest.raises(InvalidInput, match="the noise of a block takes"):
+        dpb.RandomizedLinUCB(privacy=MU, blocks=(512,)).begin(problem)
+
+
+def test_wishart_noise_is_not_for_arms() -> None:
+    policy = dpb.linear.TreeLinUCB(privacy=PAPER, noise="wishart")
+    with pytest.raises(InvalidInput, match="noise='gaussian' for arms"):
+        policy.start(dpb.LinearContexts(2, arms=3, horizon=10))
 
 
 def test_many_features_and_actions_work() -> None:
@@ -513,9 +642,43 @@ def test_many_features_and_actions_work() -> None:
     assert learner.rounds == 10
 
 
-# The public decision set, and the other noise: what the conformance suite does not meet by default.
+# Arms with parameters of their own, the public decision set, and the other noise: what the conformance
+# suite does not meet by default.
 
 PUBLIC = dpb.worlds.FixedActions(dim=2, actions=3, gap=0.3, public=True)
+
+
+DISJOINT = dpb.worlds.DisjointContexts(dim=2, arms=3)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        dpb.RandomizedLinUCB(privacy=MU),
+        dpb.linear.BatchedLinUCB(privacy=MU),
+        dpb.linear.BatchedLinThompson(privacy=MU),
+        dpb.linear.FactorizedLinUCB(privacy=MU),
+        dpb.linear.TreeLinUCB(privacy=MU),
+        dpb.linear.TreeContextualUCB(privacy=MU),
+        dpb.linear.TreeContextualThompson(privacy=MU),
+        dpb.local.LocalLinUCB(privacy=dpb.GaussianDP(4.0)),
+        dpb.linear.LinThompson(),
+        dpb.linear.LinUCB(),
+        dpb.linear.UniformActions(),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_arms_with_parameters_of_their_own_conform(policy: Any) -> None:
+    check_policy(policy, DISJOINT)
+
+
+def test_laplace_trees_are_private_for_arms() -> None:
+    # Rows of two arms move most, which takes a release: the first leaf alone is in all nodes, so that
+    # four of five is the most that this replay can find.
+    policy, problem = dpb.linear.TreeContextualUCB(privacy=dpb.PureDP(1.0)), DISJOINT.problem(20)
+    found = replay(policy, problem.testing.example_like(problem, 20), rounds=20, floor=0.75)
+    assert found.passed, str(found)
+    assert row_change(2, 2) > row_change(2, 1)
 
 
 @pytest.mark.parametrize(
@@ -543,7 +706,10 @@ def test_recommendations() -> None:
     contexts, actions = dpb.LinearContexts(5), PUBLIC.problem(None)
     assert isinstance(dpb.recommend(contexts, MU).policy, dpb.RandomizedLinUCB)
     assert isinstance(dpb.recommend(actions, PAPER).policy, dpb.RandomizedLinUCB)
-    assert isinstance(dpb.recommend(contexts, dpb.NonPrivate()).policy, dpb.LinUCB)
+    assert isinstance(dpb.recommend(contexts, dpb.NonPrivate()).policy, dpb.linear.LinThompson)
+    disjoint = dpb.recommend(dpb.LinearContexts(5, arms=4, horizon=100), MU)
+    assert isinstance(disjoint.policy, dpb.RandomizedLinUCB)
+    assert "digits" in disjoint.reason and "5 features of 4 arms" in disjoint.reason
     pure = dpb.recommend(dpb.LinearContexts(5, horizon=1000), dpb.PureDP(1.0))
     assert isinstance(pure.policy, dpb.linear.TreeContextualUCB)
     for problem in (contexts, actions):

@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.mechanisms.gram import operator_norm
-from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance
-from dpbandits.policies.linear.shared.choosing import most_promising
-from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance, read_block
+from dpbandits.policies.linear.shared.choosing import RADIUS, most_promising_action
+from dpbandits.policies.linear.shared.confidence import ConfidentPolicy, restate
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.released import Reading
 from dpbandits.problems.linear import LinearContexts, LinearProblem
@@ -21,13 +21,13 @@ class Public(Batched):
         """The confidence set."""
         done, released = float(self.clock[0]), float(self.batches.released[0])
         gram_noise, moment_noise = noise_variance(self)
-        restate(self, self.vectors, done, released, gram_noise, moment_noise)
+        for block in range(self.mean.shape[0]):
+            read_block(self, block)
+            restate(self, block, self.vectors, done, released, gram_noise, moment_noise)
 
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest upper bound; before the first release all actions of one length are alike."""
-        width, reach = self.width[RADIUS], self.width[REACH]
-        mean, shape, tile = self.mean, self.shape, self.tile
-        return most_promising(features, mean, shape, width, reach, mean, tile, explore)
+        return most_promising_action(features, self, 1.0, self.mean[0], explore)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,8 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
 
     and until the next release it plays argmax_x θ̂·x + β √(xᵀV⁻¹x), θ̂ = V⁻¹ũ. Z is a symmetric Gaussian
     matrix (diagonal of variance 2); the last term pays for rounding rows to a grid. On `LinearActions`
-    G is exact and V = G + (1 + s_U) I.
+    G is exact and V = G + (1 + s_U) I. Where K arms have parameters of their own, each has such a set of
+    its own blocks of G̃ and ũ, with α/K.
 
     **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever
     released is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set.
@@ -79,11 +80,9 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""
         operator = operator_norm(problem.dimension) if isinstance(problem, LinearContexts) else 0.0
-        public, secret = self._begin(problem, self._assumed(problem, operator, self.shift))
-        public.width[RADIUS] = 1.0
-        return public, secret
+        return self._begin(problem, self._assumed(problem, operator, self.shift))
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
         """The confidence set."""
-        radius, known = float(public.width[RADIUS]), bool(public.batches.released[0] > 0)
-        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
+        known = bool(public.batches.released[0] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, public.width[:, RADIUS], known=known)

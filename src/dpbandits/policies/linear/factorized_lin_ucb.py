@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.engine.state import MOST, Limits, exactly
-from dpbandits.mechanisms.gram import add_row, operator_norm, pair_size, pair_widths, unpack_pair
+from dpbandits.mechanisms.gram import (
+    add_row,
+    block_of,
+    operator_norm,
+    pair_size,
+    pair_widths,
+    unpack_pair,
+)
 from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
-from dpbandits.policies.linear.shared.choosing import most_promising
-from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, Assumed, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.choosing import RADIUS, most_promising_action
+from dpbandits.policies.linear.shared.confidence import Assumed, ConfidentPolicy, restate
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
@@ -24,7 +31,7 @@ from dpbandits.policies.returning import OncePerBatch
 from dpbandits.policies.testing import PolicyTesting
 from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.problems.linear import LinearContexts
+from dpbandits.problems.linear import LinearContexts, Rewards
 from dpbandits.sums.factorized import (
     MOST_BUFFERS,
     Factorized,
@@ -57,7 +64,7 @@ class Public(NamedTuple):
     tile: Array  # scratch, to choose among many features
     width: Array
     max_norm: float
-    max_reward: float
+    rewards: Rewards
     settings: Assumed
 
     def limits(self) -> Limits:
@@ -77,23 +84,25 @@ class Public(NamedTuple):
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
-        width, reach = self.width[RADIUS], self.width[REACH]
-        mean, shape, tile = self.mean, self.shape, self.tile
-        return most_promising(context[0], mean, shape, width, reach, mean, tile, explore)
+        return most_promising_action(context[0], self, 1.0, self.mean[0], explore)
 
     def observe(self, secret: Secret, context: Any, action: int, reward: float) -> None:
         """Put the person's row into the open sum and count the round."""
-        value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.max_reward, GRID)
-        add_row(secret.sums.open, secret.row, value, secret.row)
+        value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.rewards, GRID)
+        first, end = block_of(secret.sums.open, action, self.mean.shape[0])
+        add_row(secret.sums.open[first:end], secret.row, value, secret.row)
         self.clock[ROUND] += 1
 
 
 @register_jitable
 def _restate(public: Public) -> None:
-    unpack_pair(public.sums.total, public.gram, public.moment)
     done, releases = float(public.clock[ROUND]), float(public.sums.released[0])
-    variance = public.sums.variance[0]
-    restate(public, public.lower, done, releases, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
+    variance, blocks = public.sums.variance[0], public.mean.shape[0]
+    gram_noise, moment_noise = variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE
+    for block in range(blocks):
+        first, end = block_of(public.sums.total, block, blocks)
+        unpack_pair(public.sums.total[first:end], public.gram, public.moment)
+        restate(public, block, public.lower, done, releases, gram_noise, moment_noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +119,7 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is added to one
     row of one factorized sum calibrated over infinitely many rounds: μ-GDP on adaptive streams, for
-    ever.
+    ever. For arms with parameters of their own, blocks are released as in `linear/shared/batched.py`.
 
     **Regret.** As `BatchedLinUCB`, of whose confidence sets these are, with a union bound over rounds.
 
@@ -145,12 +154,12 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Nothing known: every direction as wide."""
-        dim = problem.dimension
+        dim, blocks = problem.dimension, problem.blocks
         sums, secret = start_factorized(
-            pair_size(dim),
+            blocks * pair_size(dim),
             1.0,
             self.privacy,
-            widths=pair_widths(dim),
+            widths=np.tile(pair_widths(dim), blocks),
             buffers=self.buffers,
             length=self.length,
         )
@@ -159,13 +168,13 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
             sums=sums,
             gram=np.zeros((dim, dim)),
             moment=np.zeros(dim),
-            mean=np.zeros(dim),
-            shape=np.eye(dim),
+            mean=np.zeros((blocks, dim)),
+            shape=np.tile(np.eye(dim), (blocks, 1, 1)),
             lower=np.zeros((dim, dim)),
             tile=start_tile(dim),
-            width=np.ones(2),
+            width=np.ones((blocks, 2)),
             max_norm=problem.max_norm,
-            max_reward=problem.max_reward,
+            rewards=problem.rewards,
             settings=self._assumed(problem, operator_norm(dim), self.shift),
         )
         return public, Secret(secret, np.zeros(dim))
@@ -184,8 +193,8 @@ class FactorizedLinUCB(OncePerBatch, ConfidentPolicy):
 
     def released(self, problem: LinearContexts, public: Public) -> Reading:
         """The confidence set."""
-        radius, known = float(public.width[RADIUS]), bool(public.sums.released[0] > 0)
-        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
+        known = bool(public.sums.released[0] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, public.width[:, RADIUS], known=known)
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for any number of rounds."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.policies.linear.shared.algebra import cholesky, sample
-from dpbandits.policies.linear.shared.choosing import most_rewarding
+from dpbandits.policies.linear.shared.choosing import most_promising_arm, most_rewarding
 from dpbandits.policies.linear.shared.least_squares import (
     LeastSquares,
     of_least_squares,
@@ -30,8 +30,12 @@ class Public(LeastSquares):
 
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest reward under a draw from the posterior."""
-        cholesky(self.shape, 0.0, self.lower, self.mean)
-        sample(self.mean, self.lower, self.settings.spread, self.draw, explore)
+        spread = self.settings.spread
+        if self.mean.shape[0] > 1:
+            width = self.width
+            return most_promising_arm(features, self.mean, self.shape, width, spread, True, explore)
+        cholesky(self.shape[0], 0.0, self.lower, self.mean[0])
+        sample(self.mean[0], self.lower, spread, self.draw, explore)
         return most_rewarding(features, self.draw[0], explore)
 
 
@@ -41,7 +45,8 @@ class LinThompson(WithoutBudget):
 
     **Definition.** In units of the bounds, V = ρI + Σ zzᵀ with ρ = `regularizer`, θ̂ = V⁻¹ Σ zw; each
     round draws θ ~ N(θ̂, v² V⁻¹), v = `spread`, and plays argmax_x θ·x. (Agrawal & Goyal analyse v = σ
-    √(9 d ln(t/δ)), far too wide in practice.)
+    √(9 d ln(t/δ)), far too wide in practice.) Where arms have parameters of their own, each has V and θ̂
+    of its own rows, and of its draw only θ·x is drawn.
 
     **Guarantee.** None: every decision depends on every reward.
 

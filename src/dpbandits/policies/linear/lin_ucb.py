@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.shared.choosing import most_promising
+from dpbandits.policies.linear.shared.choosing import RADIUS, most_promising_action
 from dpbandits.policies.linear.shared.confidence import ConfidentPolicy
 from dpbandits.policies.linear.shared.least_squares import (
     LeastSquares,
@@ -34,10 +34,12 @@ class Public(LeastSquares):
     def choose(self, features: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
         sigma, prior, alpha = self.settings
-        level = math.log((self.round[0] + 1.0) if alpha == 0.0 else 1.0 / alpha)
-        beta = sigma * math.sqrt(2.0 * level + self.log_det[0]) + prior
-        mean, shape, reach, tile = self.mean, self.shape, self.width[1], self.tile
-        return most_promising(features, mean, shape, beta, reach, mean, tile, explore)
+        blocks = self.mean.shape[0]
+        level = math.log((self.round[0] + 1.0) * blocks if alpha == 0.0 else blocks / alpha)
+        for block in range(blocks):
+            beta = sigma * math.sqrt(2.0 * level + self.log_det[block]) + prior
+            self.width[block, RADIUS] = beta
+        return most_promising_action(features, self, 1.0, self.mean[0], explore)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,7 @@ class LinUCB(WithoutBudget, ConfidentPolicy):
 
     with σ = `noise_level`/max_reward (1 unless given: bounded rewards are subgaussian), S the bound
     `parameter_norm` on ‖θ*‖ (so that |⟨x, θ*⟩| ≤ max_reward unless given), and α = `failure`, or 1/t.
+    Where K arms have parameters of their own, each has V, θ̂ and β of its own rows, with α/K.
 
     **Guarantee.** None: every decision depends on every reward.
 

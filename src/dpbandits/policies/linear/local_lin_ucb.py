@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise, NoSecret
 from dpbandits.engine.state import COUNT, Limits, exactly
-from dpbandits.mechanisms.gram import operator_norm, pair_size, unpack_pair
+from dpbandits.mechanisms.gram import block_of, operator_norm, pair_size, unpack_pair
 from dpbandits.mechanisms.rounding import rounded, rounding_step
 from dpbandits.policies.linear.shared.batched import GRAM_VARIANCE, MOMENT_VARIANCE
-from dpbandits.policies.linear.shared.choosing import most_promising
-from dpbandits.policies.linear.shared.confidence import RADIUS, REACH, Assumed, ConfidentPolicy, restate
+from dpbandits.policies.linear.shared.choosing import RADIUS, most_promising_action
+from dpbandits.policies.linear.shared.confidence import Assumed, ConfidentPolicy, restate
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
-from dpbandits.policies.linear.shared.rows import GRID, on_grid, shrinkage
+from dpbandits.policies.linear.shared.rows import GRID, in_units, on_grid, row_of, shrinkage
 from dpbandits.policies.linear.shared.tiles import start_tile
 from dpbandits.policies.local import LocalPolicy
 from dpbandits.policies.messages import noisy_vector
@@ -26,7 +26,7 @@ from dpbandits.policies.released import Reading
 from dpbandits.privacy.budgets import GAUSSIAN_OR_NONE
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.privacy.guarantees import Guarantee, Trust
-from dpbandits.problems.linear import LinearContexts
+from dpbandits.problems.linear import LinearContexts, Rewards
 
 Array = NDArray[np.float64]
 _OFF, _VECTOR = math.sqrt(GRAM_VARIANCE), math.sqrt(MOMENT_VARIANCE)
@@ -47,7 +47,7 @@ class Public(NamedTuple):
     width: Array
     settings: Assumed
     max_norm: float
-    max_reward: float
+    rewards: Rewards
     scale: float  # 1/μ
     step: float  # to which numbers are rounded
 
@@ -57,30 +57,19 @@ class Public(NamedTuple):
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
-        width, reach = self.width[RADIUS], self.width[REACH]
-        mean, shape, tile = self.mean, self.shape, self.tile
-        return most_promising(context[0], mean, shape, width, reach, mean, tile, explore)
+        return most_promising_action(context[0], self, 1.0, self.mean[0], explore)
 
     def report(self, context: Any, action: int, reward: float, noise: Noise) -> tuple[Array]:
         """Her row as zzᵀ and zw, every number with noise; nothing of it is put anywhere before."""
-        features, size = context[0], self.mean.size
-        factor = 0.0 if reward != reward else shrinkage(features, action, self.max_norm)
+        features, row, blocks = context[0], row_of(context[0], action), self.mean.shape[0]
+        factor = 0.0 if reward != reward else shrinkage(features, row, self.max_norm)
         value = 0.0
         if factor != 0.0:
-            inside = min(max(reward, -self.max_reward), self.max_reward)
-            value = on_grid(inside / self.max_reward, GRID)
-        place = 0
-        for i in range(size):
-            one = _entry(features, action, i, factor)
-            for j in range(i, size):
-                wide = self.scale * (_VECTOR if i == j else _OFF)
-                drawn = noise.normal(one * _entry(features, action, j, factor), wide)
-                self.outbox[place] = rounded(drawn, self.step)
-                place += 1
-        for i in range(size):
-            one = _entry(features, action, i, factor)
-            drawn = noise.normal(one * value, self.scale * _VECTOR)
-            self.outbox[place + i] = rounded(drawn, self.step)
+            value = on_grid(in_units(reward, self.rewards), GRID)
+        for block in range(blocks):
+            hers = factor if blocks == 1 or block == action else 0.0
+            first, end = block_of(self.outbox, block, blocks)
+            _report(self, self.outbox[first:end], features, row, hers, value, noise)
         return (self.outbox,)
 
     def receive(self, message: tuple[Array]) -> None:
@@ -91,18 +80,40 @@ class Public(NamedTuple):
         _restate(self)
 
 
+@register_jitable
+def _report(
+    public: Public, outbox: Array, features: Any, row: int, factor: float, value: float, noise: Noise
+) -> None:
+    """A block of her message: of the arm that she was shown, or of zeros."""
+    place, size = 0, public.moment.size
+    for i in range(size):
+        one = _entry(features, row, i, factor)
+        for j in range(i, size):
+            wide = public.scale * (_VECTOR if i == j else _OFF)
+            drawn = noise.normal(one * _entry(features, row, j, factor), wide)
+            outbox[place] = rounded(drawn, public.step)
+            place += 1
+    for i in range(size):
+        one = _entry(features, row, i, factor)
+        drawn = noise.normal(one * value, public.scale * _VECTOR)
+        outbox[place + i] = rounded(drawn, public.step)
+
+
 @register_jitable(forceinline=True)
-def _entry(features: Any, action: int, axis: int, factor: float) -> float:
+def _entry(features: Any, row: int, axis: int, factor: float) -> float:
     """An entry of z; a row that is not used is 0 whatever its features are."""
-    return 0.0 if factor == 0.0 else on_grid(features[action, axis] * factor, GRID)
+    return 0.0 if factor == 0.0 else on_grid(features[row, axis] * factor, GRID)
 
 
 @register_jitable
 def _restate(public: Public) -> None:
-    unpack_pair(public.total, public.gram, public.moment)
-    done = float(public.round[0])
+    done, blocks = float(public.round[0]), public.mean.shape[0]
     variance = done * public.scale * public.scale
-    restate(public, public.lower, done, done, variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE)
+    gram_noise, moment_noise = variance * GRAM_VARIANCE, variance * MOMENT_VARIANCE
+    for block in range(blocks):
+        first, end = block_of(public.total, block, blocks)
+        unpack_pair(public.total[first:end], public.gram, public.moment)
+        restate(public, block, public.lower, done, done, gram_noise, moment_noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +130,9 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
     **Guarantee.** Neighbours replace one person's features and reward. Her message is one Gaussian
     release of a row: μ-GDP by `mechanisms/gram.py`, whatever the server or the others do, and whatever
     is broadcast: scale and bounds come from her own recipe. Numbers are sent without their last bits
-    (`mechanisms/rounding.py`). Her features, her action and her reward are not sent.
+    (`mechanisms/rounding.py`). Her features, her action and her reward are not sent. For arms with
+    parameters of their own she sends a block of noise for every arm, with her row in that of hers, at
+    the same scales (`linear/shared/batched.py`).
 
     **Regret.** Õ(T^{3/4}) (Zheng et al. 2020): the noise in G̃ grows like √t. Below some 10⁵ rounds at
     μ = 1 there is little to gain over uniform play.
@@ -148,21 +161,21 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Nothing reported yet."""
-        dim = problem.dimension
+        dim, blocks = problem.dimension, problem.blocks
         public = Public(
             round=np.zeros(1, np.int64),
-            total=np.zeros(pair_size(dim)),
-            outbox=np.zeros(pair_size(dim)),
+            total=np.zeros(blocks * pair_size(dim)),
+            outbox=np.zeros(blocks * pair_size(dim)),
             gram=np.zeros((dim, dim)),
             moment=np.zeros(dim),
-            mean=np.zeros(dim),
-            shape=np.eye(dim),
+            mean=np.zeros((blocks, dim)),
+            shape=np.tile(np.eye(dim), (blocks, 1, 1)),
             lower=np.zeros((dim, dim)),
             tile=start_tile(dim),
-            width=np.ones(2),
+            width=np.ones((blocks, 2)),
             settings=self._assumed(problem, operator_norm(dim), self.shift),
             max_norm=problem.max_norm,
-            max_reward=problem.max_reward,
+            rewards=problem.rewards,
             scale=gaussian_scale(1.0, self.privacy),
             step=rounding_step(gaussian_scale(_OFF, self.privacy)),
         )
@@ -171,16 +184,17 @@ class LocalLinUCB(LocalPolicy, ConfidentPolicy):
     def parse_message(self, problem: LinearContexts, content: Any) -> tuple[Array]:
         """A packed row whose numbers its noise can give."""
         scale = _VECTOR * gaussian_scale(1.0, self.privacy)
-        return noisy_vector(content, pair_size(problem.dimension), 1.0, scale)
+        size = problem.blocks * pair_size(problem.dimension)
+        return noisy_vector(content, size, 1.0, scale)
 
     def released(self, problem: LinearContexts, public: Public) -> Reading:
         """The confidence set."""
-        radius, known = float(public.width[RADIUS]), bool(public.round[0] > 0)
-        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
+        known = bool(public.round[0] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, public.width[:, RADIUS], known=known)
 
     def draws_of_one(self, problem: Any) -> float:
-        """All numbers of her message."""
-        return float(pair_size(problem.dimension))
+        """All numbers of her message; of two arms, where another would be shown another."""
+        return float(min(problem.blocks, 2) * pair_size(problem.dimension))
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget itself, for every message."""

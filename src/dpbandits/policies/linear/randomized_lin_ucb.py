@@ -1,16 +1,22 @@
 r"""Upper confidence bounds of random width on a posterior that knows about the privacy noise."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.shared.algebra import eigen, norm_bound
-from dpbandits.policies.linear.shared.batched import Batched, BatchedLinear, noise_variance
-from dpbandits.policies.linear.shared.choosing import any_action, most_promising
-from dpbandits.policies.linear.shared.reading import of_ellipsoid
-from dpbandits.policies.released import Reading, Z
+from dpbandits.policies.linear.shared.algebra import eigen
+from dpbandits.policies.linear.shared.batched import (
+    ARMS_PRIOR,
+    Batched,
+    BatchedLinear,
+    noise_variance,
+    read_block,
+    restate_posterior,
+)
+from dpbandits.policies.linear.shared.choosing import any_action, most_promising_action
+from dpbandits.policies.linear.shared.reading import of_posterior
+from dpbandits.policies.released import Reading
 from dpbandits.problems.linear import LinearActions, LinearProblem
 
 
@@ -18,6 +24,8 @@ class Settings(NamedTuple):
     """How wide bounds are."""
 
     width: float  # v
+    known: float  # the precision of a parameter beforehand, for m
+    unknown: float  # and for A
 
 
 class Public(Batched):
@@ -26,35 +34,19 @@ class Public(Batched):
     def restate(self) -> None:
         """M and A in the eigenbasis of G̃."""
         gram_noise, moment_noise = noise_variance(self)
-        size = self.moment.size
-        eigen(self.gram, self.values, self.vectors)
-        for i in range(size):
-            self.mean[i] = 0.0
-            for j in range(size):
-                self.shape[i, j] = 0.0
-        for k in range(size):
-            direction = 0.0
-            for i in range(size):
-                direction += self.vectors[i, k] * self.moment[i]
-            known = max(self.values[k], 0.0)
-            # Cov(ũ − G̃θ) for rewards of variance ½ and ‖θ‖ = 1, in units of the bounds. (The small
-            # constant only keeps 0/0 away where nothing is known and nothing is hidden.)
-            spread = 0.5 * known + gram_noise + moment_noise + 1e-12
-            precision = known * known / spread
-            middle = known * direction / spread / (size + precision)
-            for i in range(size):
-                self.mean[i] += self.vectors[i, k] * middle
-                for j in range(size):
-                    self.shape[i, j] += self.vectors[i, k] * self.vectors[j, k] / (2.0 + precision)
-        self.width[1] = norm_bound(self.shape, self.mean)
+        for block in range(self.mean.shape[0]):
+            read_block(self, block)
+            eigen(self.gram, self.values, self.vectors, self.mean.shape[0] > 1)
+            restate_posterior(
+                self, block, self.settings.known, self.settings.unknown, gram_noise + moment_noise
+            )
 
     def choose(self, features: Any, explore: Chance) -> int:
         """Uniform in the first batch; then the largest bound, of one random width for all actions."""
         if self.batches.released[0] == 0:
-            return any_action(features, explore)
+            return any_action(features, self.mean.shape[0], explore)
         width = self.settings.width * abs(explore.standard_normal())
-        mean, shape, reach, tile = self.mean, self.shape, self.width[1], self.tile
-        return most_promising(features, mean, shape, width, reach, mean, tile, explore)
+        return most_promising_action(features, self, width, self.mean[0], explore)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +65,9 @@ class RandomizedLinUCB(BatchedLinear):
     the mean shrinks to 0 and the width stays that of the prior, so directions that are only noise
     never look explored. With diverse contexts all widths are alike, |Z| cancels and it acts greedily;
     on a fixed set |Z| makes every batch a mixture of actions.
+
+    Where arms have parameters of their own, each has m and A of its own blocks of G̃ and ũ, with .1·d in
+    place of d and of 2, v = .4, and batches of at most 12/μ·√t rounds.
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her row is in one
     released batch, whose noise makes everything ever released μ-GDP (`linear/shared/batched.py`,
@@ -105,14 +100,13 @@ class RandomizedLinUCB(BatchedLinear):
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing known: uniform play."""
-        usual = 0.8 if isinstance(problem, LinearActions) else 1.0
-        return self._begin(problem, Settings(float(usual if self.width is None else self.width)))
+        dim, usual = float(problem.dimension), 0.8 if isinstance(problem, LinearActions) else 1.0
+        known, unknown = dim, 2.0
+        if problem.blocks > 1:
+            usual, known, unknown = 0.4, ARMS_PRIOR * dim, ARMS_PRIOR * dim
+        width = float(usual if self.width is None else self.width)
+        return self._begin(problem, Settings(width, known, unknown))
 
     def released(self, problem: LinearProblem, public: Public) -> Reading:
-        """The mean m, with 2A for its covariance.
-
-        2/(2 + λ₊²/D) = 1/(1 + λ₊²/(λ₊ + 2τ²)): a prior N(0, I), rewards of variance 1, which is the most
-        that there can be, and noise of twice its variance.
-        """
-        known = bool(public.batches.released[0] > 0)
-        return of_ellipsoid(problem, public.mean, public.shape, Z * math.sqrt(2.0), known=known)
+        """The mean m, with 2A for its covariance."""
+        return of_posterior(problem, public, known=bool(public.batches.released[0] > 0))

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from dpbandits import checks
 from dpbandits.engine import Chance
-from dpbandits.policies.linear.shared.choosing import most_rewarding
+from dpbandits.policies.linear.shared.choosing import most_promising_arm, most_rewarding
 from dpbandits.policies.linear.tree_contextual_ucb import Contextual, TreeContextual
 
 
@@ -14,14 +14,17 @@ class Public(Contextual):
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest reward under a draw from N(μ̂, α² Ã⁻¹)."""
-        size = self.mean.size
+        if self.mean.shape[0] > 1:
+            factor, width = self.settings.alpha, self.width
+            return most_promising_arm(context[0], self.mean, self.shape, width, factor, True, explore)
+        size = self.moment.size
         for i in range(size):
             self.draw[1, i] = explore.standard_normal()
         for i in range(size):
             value = 0.0
             for k in range(i, size):
                 value += self.lower[k, i] * self.draw[1, k]
-            self.draw[0, i] = self.mean[i] + self.settings.alpha * value
+            self.draw[0, i] = self.mean[0, i] + self.settings.alpha * value
         return most_rewarding(context[0], self.draw[0], explore)
 
 

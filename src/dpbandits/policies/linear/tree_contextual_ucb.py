@@ -11,7 +11,7 @@ from dpbandits import checks
 from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import pair_size, pair_widths
 from dpbandits.policies.linear.shared.algebra import cholesky, invert, multiply, norm_bound
-from dpbandits.policies.linear.shared.confidence import REACH
+from dpbandits.policies.linear.shared.choosing import REACH
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.linear.shared.trees import (
@@ -22,6 +22,7 @@ from dpbandits.policies.linear.shared.trees import (
     choose,
     close_leaf,
     leaf_waits,
+    read_block,
     start_tree_state,
 )
 from dpbandits.policies.released import Reading, Z
@@ -44,7 +45,9 @@ class Contextual(TreeState):
         """Release the last round's leaf and restate the regression."""
         if leaf_waits(self):
             close_leaf(self, secret, noise)
-            _restate(self)
+            for block in range(self.mean.shape[0]):
+                read_block(self, block)
+                _restate(self, block)
 
 
 class Public(Contextual):
@@ -56,30 +59,32 @@ class Public(Contextual):
 
 
 @register_jitable(forceinline=True)
-def _restate(public: Any) -> None:
-    size = public.mean.size
+def _restate(public: Any, block: int) -> None:
+    size, shape = public.moment.size, public.shape[block]
     log_det = cholesky(public.gram, 1.0, public.lower, public.axes)
     if log_det == log_det:
-        invert(public.lower, public.shape, public.axes)
+        invert(public.lower, shape, public.axes)
     else:
         for i in range(size):
             for j in range(size):
-                public.shape[i, j] = public.lower[i, j] = 1.0 if i == j else 0.0
-    multiply(public.shape, public.moment, public.mean, public.axes)
-    public.width[REACH] = norm_bound(public.shape, public.axes)
+                shape[i, j] = public.lower[i, j] = 1.0 if i == j else 0.0
+    multiply(shape, public.moment, public.mean[block], public.axes)
+    public.width[block, REACH] = norm_bound(shape, public.axes)
 
 
-def row_change(dim: int) -> float:
+def row_change(dim: int, blocks: int = 1) -> float:
     """The most that replacing a row moves Σ (zzᵀ, zw) by in L1, upper triangles only.
 
     A row is at most (‖z‖₁² + ‖z‖₂²)/2 + ‖z‖₁ ≤ (d + 1)/2 + √d, and two differ by at most twice that.
     And by Cauchy and Schwarz Σ |v| ≤ ‖w‖₂ √(Σ v²/w²), the root being at most 1 for the widths of
-    `pair_widths`.
+    `pair_widths`. Where arms have `blocks` of their own, rows of different arms move two of them: the
+    first bound stays, and the second is of the widths of both.
 
     >>> row_change(2), round(row_change(5), 3)
     (4.5, 8.216)
     """
-    return min(dim + 1.0 + 2.0 * math.sqrt(dim), float(np.linalg.norm(pair_widths(dim))))
+    widths = np.tile(pair_widths(dim), min(blocks, 2))
+    return min(dim + 1.0 + 2.0 * math.sqrt(dim), float(np.linalg.norm(widths)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,14 +100,14 @@ class TreeContextual(OncePerLeaf):
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Empty trees."""
-        dim = problem.dimension
+        dim, blocks = problem.dimension, problem.blocks
         leaves = None if problem.horizon is None else max(problem.horizon - 1, 1)
         if isinstance(self.privacy, PureDP):
-            widths, sensitivity = None, row_change(dim)
+            widths, sensitivity = None, row_change(dim, blocks)
         else:
-            widths, sensitivity = pair_widths(dim), 1.0
+            widths, sensitivity = np.tile(pair_widths(dim), blocks), 1.0
         tree, secret = start_tree(
-            1, pair_size(dim), sensitivity, self.privacy, leaves=leaves, widths=widths
+            1, blocks * pair_size(dim), sensitivity, self.privacy, leaves=leaves, widths=widths
         )
         settings = Settings(float(self._exploration()))
         return start_tree_state(self.state, problem, tree, secret, np.zeros((0, 4)), settings)
@@ -118,7 +123,8 @@ class TreeContextual(OncePerLeaf):
         """
         tree, shape = public.tree, public.shape
         noise = tree.variance[0] * (tree.widths[0] ** 2 + tree.widths[-1] ** 2)
-        known = bool(public.clock[RELEASED] > 0 and not np.array_equal(shape, np.eye(len(shape))))
+        learned = (shape != np.eye(problem.dimension)).any()
+        known = bool(public.clock[RELEASED] > 0 and learned)
         return of_ellipsoid(problem, public.mean, shape + noise * (shape @ shape), Z, known=known)
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:

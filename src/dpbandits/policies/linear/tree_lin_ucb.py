@@ -13,7 +13,8 @@ from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.mechanisms.gram import add_square, augmented_widths, pair_size, triangle_size
 from dpbandits.mechanisms.wishart import draw_wishart, wishart_dof
 from dpbandits.policies.linear.lin_ucb import LinUCB
-from dpbandits.policies.linear.shared.confidence import RADIUS, ConfidentPolicy, estimate, radius
+from dpbandits.policies.linear.shared.choosing import RADIUS
+from dpbandits.policies.linear.shared.confidence import ConfidentPolicy, estimate, radius
 from dpbandits.policies.linear.shared.protection import linear_guarantee
 from dpbandits.policies.linear.shared.reading import of_ellipsoid
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
@@ -27,6 +28,7 @@ from dpbandits.policies.linear.shared.trees import (
     choose,
     close_leaf,
     leaf_waits,
+    read_block,
     start_tree_state,
 )
 from dpbandits.policies.policy import Policy
@@ -59,11 +61,13 @@ class Gaussian(TreeState):
         """Release the last round's leaf and restate the confidence set."""
         if leaf_waits(self):
             close_leaf(self, secret, noise)
-            _restate(self)
+            for block in range(self.mean.shape[0]):
+                read_block(self, block)
+                _restate(self, block)
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
-        return choose(self, context[0], self.width[RADIUS], explore)
+        return choose(self, context[0], 1.0, explore)
 
 
 class Wishart(TreeState):
@@ -73,17 +77,17 @@ class Wishart(TreeState):
         """The same with a Wishart matrix for the node's noise."""
         if leaf_waits(self):
             _close_wishart(self, secret, noise)
-            _restate(self)
+            _restate(self, 0)
 
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper confidence bound."""
-        return choose(self, context[0], self.width[RADIUS], explore)
+        return choose(self, context[0], 1.0, explore)
 
     def observe(self, secret: TreeRows, context: Any, action: int, reward: float) -> None:
         """Put the outer product of (z, w) into the open leaf and count the round."""
         size = secret.row.size - 1
         value = grid_row(
-            secret.row[:size], context[0], action, reward, self.max_norm, self.max_reward, GRID
+            secret.row[:size], context[0], action, reward, self.max_norm, self.rewards, GRID
         )
         secret.row[size] = value
         add_square(secret.leaves.open[0], secret.row, secret.axes)
@@ -91,9 +95,9 @@ class Wishart(TreeState):
 
 
 @register_jitable(forceinline=True)
-def _restate(public: Any) -> None:
+def _restate(public: Any, block: int) -> None:
     now = public.regularizers[public.tree.live[0]]
-    mean, shape, width = public.mean, public.shape, public.width
+    mean, shape, width = public.mean[block], public.shape[block], public.width[block]
     log_det = estimate(
         public.gram, public.moment, now[RIDGE], mean, shape, public.lower, width, public.axes
     )
@@ -104,7 +108,7 @@ def _restate(public: Any) -> None:
 @register_jitable(forceinline=True)
 def _close_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
     public.clock[RELEASED] = public.clock[ROUND]
-    tree, leaves, size = public.tree, secret.leaves, public.mean.size
+    tree, leaves, size = public.tree, secret.leaves, public.moment.size
     place = merge_leaf(tree, leaves, 0)
     node = tree.prefix[0, place + 1]
     dof, norm = public.settings.dof, public.settings.norm
@@ -145,8 +149,10 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     L̃²/μ. As printed, σ = 4√m′ L̃² ln(4/δ)/ε with m′ = 1 + ⌈log2 n⌉, which is μ = √(m/m′) ε/(4
     ln(4/δ)): for (1, .1) just below 0.068, by the number of levels, instead of 0.92. That is stated.
     Wishart: `mechanisms/wishart.py`, by Sheffet's theorem; "paper" and "exact" differ in the count of
-    levels only. A tree that is full is put aside and another begins on new people, so the guarantee
-    does not end at the horizon.
+    levels only. For arms with parameters of their own the matrices are block diagonal for everybody,
+    and under Gaussian noise only their blocks are released: some of the entries of Σ ããᵀ, where rows of
+    different arms have z in different places. A tree that is full is put aside and another begins on
+    new people, so the guarantee does not end at the horizon.
 
     **Regret.** `regret_bound` with these ρ_min, ρ_max, γ (their Theorems 5 and 6, Corollaries 10 and
     12): Õ(√n d^{3/4}/√ε). At the same guarantee `BatchedLinUCB` has about three times
@@ -196,9 +202,9 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """An empty tree; before the first leaf, only the regulariser."""
-        dim, horizon = problem.dimension, problem.horizon
+        dim, blocks, horizon = problem.dimension, problem.blocks, problem.horizon
         assert horizon is not None
-        alpha = self.failure or 1.0 / horizon
+        alpha = (self.failure or 1.0 / horizon) / blocks
         levels, budget = self._levels(horizon), self._budget(problem)
         dof = 0
         if self.noise == "wishart":
@@ -208,7 +214,8 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
             entries, widths, budget = triangle_size(dim + 1), None, NonPrivate()
             regularizers = self._wishart(dim, dof, horizon, alpha)
         else:
-            kind, entries, widths = Gaussian, pair_size(dim), augmented_widths(dim)
+            kind, entries = Gaussian, blocks * pair_size(dim)
+            widths = np.tile(augmented_widths(dim), blocks)
             regularizers = self._gaussian(dim, levels, horizon, alpha, budget)
         tree, leaves = start_tree(1, entries, _ROW, budget, leaves=max(horizon - 1, 1), widths=widths)
         assumed = self._assumed(problem)
@@ -226,6 +233,10 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
 
     def _budget(self, problem: LinearContexts) -> Budget:
         """What is really delivered."""
+        if self.noise == "wishart" and problem.blocks > 1:
+            raise InvalidInput(
+                "Wishart noise is for parameters that all actions share: use noise='gaussian' for arms"
+            )
         if self.noise == "wishart" or self.calibration == "exact":
             return self.privacy
         assert isinstance(self.privacy, ApproxDP)
@@ -277,8 +288,8 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
 
     def released(self, problem: LinearContexts, public: TreeState) -> Reading:
         """The confidence set."""
-        radius, known = float(public.width[RADIUS]), bool(public.clock[RELEASED] > 0)
-        return of_ellipsoid(problem, public.mean, public.shape, radius, known=known)
+        known = bool(public.clock[RELEASED] > 0)
+        return of_ellipsoid(problem, public.mean, public.shape, public.width[:, RADIUS], known=known)
 
     def guarantee(self, problem: LinearContexts) -> Guarantee:
         """The budget, or the one that the printed noise delivers."""

@@ -16,9 +16,10 @@ from dpbandits.problems.linear import LinearProblem
 
 
 class Public(NamedTuple):
-    """The decision set, where it is fixed."""
+    """The decision set, where it is fixed, and how many arms there are, where there are arms."""
 
     actions: NDArray[np.float64]
+    blocks: int
 
     def limits(self) -> Limits:
         """They are declared."""
@@ -29,7 +30,7 @@ class Public(NamedTuple):
 
     def select(self, context: Any, explore: Chance) -> int:
         """Any action."""
-        return any_action(offered(context, self.actions)[0], explore)
+        return any_action(offered(context, self.actions)[0], self.blocks, explore)
 
     def observe(self, secret: NoSecret, context: Any, action: int, reward: float) -> None:
         """Learns nothing."""
@@ -61,7 +62,7 @@ class UniformActions(WithoutBudget):
 
     def begin(self, problem: LinearProblem) -> tuple[Any, Any]:
         """Nothing to remember."""
-        return Public(problem.actions), NoSecret()
+        return Public(problem.actions, problem.blocks), NoSecret()
 
     def guarantee(self, problem: LinearProblem) -> Guarantee:
         """None is needed."""

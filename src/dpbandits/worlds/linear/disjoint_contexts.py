@@ -1,5 +1,6 @@
 """One context vector a person, and parameters of its own for each arm."""
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -14,8 +15,8 @@ from dpbandits.worlds.linear.worlds import (
     LinearEnvironment,
     Pays,
     Shown,
+    dot,
     draw_direction,
-    find_means,
     start_shown,
 )
 
@@ -24,8 +25,7 @@ from dpbandits.worlds.linear.worlds import (
 class DisjointContexts(LinearEnvironment):
     """A context c uniform on the unit sphere of `dim` dimensions each round; arm a pays ⟨c, θ_a⟩.
 
-    Each θ_a is uniform on the unit sphere, drawn once a run. What is offered is the (arms, arms·dim)
-    matrix with c in block a of row a, so that θ* = (θ_1, …, θ_arms), of length √arms.
+    Each θ_a is uniform on the unit sphere, drawn once a run.
     """
 
     dim: Annotated[int, "How many features a person has."] = 4
@@ -34,7 +34,8 @@ class DisjointContexts(LinearEnvironment):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.integer(least=1, limit=checks.MOST_FEATURES, dim=self.dim)
-        checks.integer(least=2, limit=checks.MOST_FEATURES // self.dim, arms=self.arms)
+        checks.integer(least=2, limit=checks.MOST_ACTIONS, arms=self.arms)
+        checks.room("parameters for each arm", self.arms * self.dim)
 
     def problem(self, rounds: int | None) -> LinearContexts:
         """Disjoint parameters."""
@@ -44,8 +45,7 @@ class DisjointContexts(LinearEnvironment):
         """Nothing drawn yet."""
         return DisjointWorld(
             shown=start_shown(self.arms, self.arms * self.dim),
-            features=np.zeros((self.arms, self.arms * self.dim)),
-            context=np.zeros(self.dim),
+            context=np.zeros((1, self.dim)),
         )
 
     def uniform_regret(self) -> float:
@@ -55,24 +55,24 @@ class DisjointContexts(LinearEnvironment):
 
 class _Disjoint(NamedTuple):
     shown: Shown
-    features: Array  # (K, d)
-    context: Array  # (dim,)
+    context: Array  # (1, d)
 
 
 class DisjointWorld(_Disjoint, Pays):
     """State of `DisjointContexts`."""
 
     def offer(self, chance: Chance) -> tuple[Array]:
-        """The parameters in the first round; then one context, once in each arm's block."""
-        shown, context = self.shown, self.context
+        """The parameters in the first round; then one context for all arms."""
+        shown, context = self.shown, self.context[0]
         arms, dim = shown.means.size, context.size
         if shown.rounds[0] == 0:
             for a in range(arms):
                 draw_direction(shown.theta[a * dim : (a + 1) * dim], chance)
         shown.rounds[0] += 1
         draw_direction(context, chance)
+        best = -math.inf
         for a in range(arms):
-            for j in range(dim):
-                self.features[a, a * dim + j] = context[j]
-        find_means(shown, self.features)
-        return (self.features,)
+            shown.means[a] = dot(context, shown.theta[a * dim : (a + 1) * dim])
+            best = max(best, shown.means[a])
+        shown.best[0] = best
+        return (self.context,)

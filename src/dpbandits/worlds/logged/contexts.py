@@ -178,10 +178,17 @@ class LoggedContexts(Environment):
         )
 
     def problem(self, rounds: int | None) -> LinearContexts:
-        """One vector a person and parameters of each action; or features of every action."""
+        """One vector a person and parameters of each action; or features of every action.
+
+        Rewards are declared to be from 0 to 1 where a feature is above 0 for everybody, as an intercept
+        is: without one, parameters could not make up for the middle of that range.
+        """
         arms = None if self.per_action else len(self.actions)
-        dim = len(self.features[0])
-        return LinearContexts(dim, arms=arms, max_norm=self.max_norm, horizon=rounds)
+        features = np.array(self.features)
+        ends = (0.0, 1.0) if (features.min(axis=0) > 0.0).any() else None
+        return LinearContexts(
+            features.shape[1], arms=arms, max_norm=self.max_norm, reward_range=ends, horizon=rounds
+        )
 
     def uniform_regret(self) -> float:
         """The best mean minus the average mean, over the contexts."""
@@ -222,7 +229,7 @@ class LoggedContexts(Environment):
         actions, dim = len(self.actions), features.shape[1]
         if self.per_action:
             return ActionsWorld(cells, features.reshape(-1, actions, dim))
-        return ContextsWorld(cells, features, np.zeros((actions, actions * dim)))
+        return ContextsWorld(cells, features, np.zeros((1, dim)))
 
 
 class Cells(NamedTuple):
@@ -274,7 +281,7 @@ def draw_cell(cells: Cells, chance: Chance) -> int:
 class _Contexts(NamedTuple):
     cells: Cells
     contexts: Array  # (C, dim)
-    features: Array  # (K, K·dim)
+    context: Array  # (1, dim) this round's
 
     def limits(self) -> Limits:
         """What no round changes."""
@@ -285,13 +292,11 @@ class ContextsWorld(_Contexts, PaysAtRate):
     """State of `LoggedContexts` where contexts have features."""
 
     def offer(self, chance: Chance) -> tuple[Array]:
-        """A context, once in each action's block."""
+        """A context, the same for all actions."""
         cell = draw_cell(self.cells, chance)
-        dim = self.contexts.shape[1]
-        for action in range(self.features.shape[0]):
-            for j in range(dim):
-                self.features[action, action * dim + j] = self.contexts[cell, j]
-        return (self.features,)
+        for j in range(self.contexts.shape[1]):
+            self.context[0, j] = self.contexts[cell, j]
+        return (self.context,)
 
 
 class _Actions(NamedTuple):

@@ -1,4 +1,8 @@
-"""Choosing among the actions a person is offered; nothing of her features is kept."""
+"""Choosing among the actions a person is offered; nothing of her features is kept.
+
+What is known is in blocks: one, of all actions, or one for each arm with parameters of its own. Where
+there are arms, one row of features is offered, which is the same for all of them.
+"""
 
 import math
 from typing import Any
@@ -8,10 +12,13 @@ from numba.extending import overload, register_jitable
 
 from dpbandits.engine import Chance, length
 from dpbandits.engine.verbs import INLINED
+from dpbandits.policies.linear.shared.algebra import quadratic
 from dpbandits.policies.linear.shared.tiles import LANES, best_of, clear, put
 from dpbandits.policies.ties import better
 
 _TIE = 1e-12
+# Of each block: a factor on its widths, and a bound of its A.
+RADIUS, REACH = 0, 1
 
 
 class ByFeatures:
@@ -37,6 +44,42 @@ def _offered(context: Any, actions: Any) -> Any:
     if isinstance(context, types.NoneType):
         return lambda context, actions: (actions,)
     return lambda context, actions: context
+
+
+@register_jitable(forceinline=True)
+def most_promising_action(features: Any, known: Any, factor: float, axes: Any, explore: Chance) -> int:
+    """The action, or arm, of the largest m·x + factor·radius·√(xᵀAx), by the block it is of."""
+    mean, shape, width = known.mean, known.shape, known.width
+    if mean.shape[0] > 1:
+        return most_promising_arm(features, mean, shape, width, factor, False, explore)
+    radius, reach, tile = factor * width[0, RADIUS], width[0, REACH], known.tile
+    return most_promising(features, mean[0], shape[0], radius, reach, axes, tile, explore)
+
+
+@register_jitable
+def most_promising_arm(
+    features: Any, mean: Any, shape: Any, width: Any, factor: float, sampled: bool, explore: Chance
+) -> int:
+    """The arm of the largest m·x + factor·radius·√(xᵀAx), each with m, radius and A of its own.
+
+    Where `sampled`, each width is multiplied by a standard normal: what is best under parameters drawn
+    from N(m, (factor·radius)² A). Arms have different parameters, so those draws are independent.
+    """
+    best, chosen, ties, square = -math.inf, 0, 1, 0.0
+    for i in range(features.shape[1]):
+        square += features[0, i] * features[0, i]
+    for arm in range(mean.shape[0]):
+        wide = factor * width[arm, RADIUS]
+        if sampled:
+            wide *= explore.standard_normal()
+        score = 0.0
+        for i in range(features.shape[1]):
+            score += mean[arm, i] * features[0, i]
+        if _is_hopeless(score, square, best, _most(wide, width[arm, REACH])):
+            continue
+        score += wide * math.sqrt(max(quadratic(shape[arm], features[0]), 0.0))
+        best, chosen, ties = better(score, arm, best, chosen, ties, _TIE, explore)
+    return chosen
 
 
 @register_jitable(forceinline=True)
@@ -175,6 +218,6 @@ def most_rewarding(features: Any, mean: Any, explore: Chance) -> int:
 
 
 @register_jitable(forceinline=True)
-def any_action(features: Any, explore: Chance) -> int:
-    """One of the actions offered, each as likely."""
-    return int(explore.random() * features.shape[0])
+def any_action(features: Any, blocks: int, explore: Chance) -> int:
+    """One of the actions offered, or of the arms, each as likely."""
+    return int(explore.random() * (blocks if blocks > 1 else features.shape[0]))

@@ -5,7 +5,9 @@ norm of V:
 
     β = σ √(2 ln(1/α) + ln det V − d ln ρ_min) + S √ρ_max + γ.
 
-Everything is in units of the bounds: rewards of σ-subgaussian noise and ‖θ*‖ ≤ S there.
+Everything is in units of the bounds: rewards of σ-subgaussian noise and ‖θ*‖ ≤ S there. Where each of K
+arms has parameters of its own, each has such a set, of its own rows and d parameters, at α/K: which arm
+a person is shown is decided before her reward, so the bound holds for the rows of each arm alone.
 """
 
 import math
@@ -16,11 +18,10 @@ from numba.extending import register_jitable
 
 from dpbandits import checks
 from dpbandits.policies.linear.shared.algebra import cholesky, invert, multiply, norm_bound
+from dpbandits.policies.linear.shared.choosing import RADIUS, REACH
 from dpbandits.policies.linear.shared.rows import GRID
 from dpbandits.policies.policy import Policy
 from dpbandits.problems.linear import LinearProblem
-
-RADIUS, REACH = 0, 1
 
 
 class Assumed(NamedTuple):
@@ -65,25 +66,33 @@ def radius(
 
 @register_jitable
 def restate(
-    public: Any, lower: Any, done: float, releases: float, gram_noise: float, moment_noise: float
+    public: Any,
+    block: int,
+    lower: Any,
+    done: float,
+    releases: float,
+    gram_noise: float,
+    moment_noise: float,
 ) -> None:
-    """The confidence set of `BatchedLinUCB` after some releases, with these noise variances."""
+    """The confidence set of `BatchedLinUCB` after some releases, with these noise variances.
+
+    Of one block, whose Gram matrix and vector are in `gram` and `moment`.
+    """
     settings, size = public.settings, public.moment.size
     alpha = settings.alpha if settings.alpha > 0.0 else 1.0 / done
-    # Three events at each release, and Σ 1/k² = π²/6.
-    level = math.log(0.5 * math.pi * math.pi * releases * releases / alpha)
+    # Three events for each block at each release, and Σ 1/k² = π²/6.
+    level = math.log(0.5 * math.pi * math.pi * releases * releases / alpha * public.mean.shape[0])
     norm = math.sqrt(gram_noise) * (settings.operator + 2.0 * math.sqrt(level))
     # Where G is exact, the regulariser only has to match the noise in ũ.
     ridge = 1.0 + (settings.shift * norm if gram_noise > 0.0 else math.sqrt(moment_noise))
     low, high = ridge - norm, ridge + norm
-    log_det = estimate(
-        public.gram, public.moment, ridge, public.mean, public.shape, lower, public.width, public.moment
-    )
+    mean, shape, width = public.mean[block], public.shape[block], public.width[block]
+    log_det = estimate(public.gram, public.moment, ridge, mean, shape, lower, width, public.moment)
     gamma = math.sqrt(moment_noise / low) * (math.sqrt(size) + math.sqrt(2.0 * level))
     # Rounding to the grid moves a reward's mean by this much; n of them at most √n as much in all.
     rounding = (settings.size * math.sqrt(size) + 1.0) / GRID * math.sqrt(done)
     beta = radius(level, log_det, float(size), low, high, gamma, settings)
-    public.width[RADIUS] = beta + rounding
+    width[RADIUS] = beta + rounding
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Chance, Noise, static_size
 from dpbandits.engine.state import FROM_RECIPE, MOST, Limits, exactly
-from dpbandits.mechanisms.gram import add_row, pair_size, unpack_pair
-from dpbandits.policies.linear.shared.choosing import most_promising, most_promising_of_all
-from dpbandits.policies.linear.shared.confidence import REACH
+from dpbandits.mechanisms.gram import add_row, block_of, pair_size, unpack_pair
+from dpbandits.policies.linear.shared.choosing import (
+    RADIUS,
+    most_promising_action,
+    most_promising_of_all,
+)
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.linear.shared.tiles import start_tile
 from dpbandits.policies.returning import OncePerBatch
-from dpbandits.problems.linear import LinearContexts
+from dpbandits.problems.linear import LinearContexts, Rewards
 from dpbandits.sums.binary_tree import (
     MOST_LEVELS,
     Leaves,
@@ -49,8 +52,8 @@ class OncePerLeaf(OncePerBatch):
         return tree_participation(tree_levels(max(problem.horizon - 1, 1)), rounds)
 
     def draws_of_one(self, problem: LinearContexts) -> float:
-        """All numbers of every node above her leaf."""
-        return float(MOST_LEVELS * pair_size(problem.dimension + 1))
+        """All numbers of every node above her leaf; of two arms, where another is shown another."""
+        return float(MOST_LEVELS * min(problem.blocks, 2) * pair_size(problem.dimension + 1))
 
     def batch_number(self, public: "TreeState", slot: int) -> int:
         """A leaf is a batch."""
@@ -76,17 +79,17 @@ class TreeState(NamedTuple):
     clock: NDArray[np.int64]  # rounds closed, those of them that are released
     tree: Tree
     axes: Array  # that d is known to compiled code
-    gram: Array  # (d, d) G̃
-    moment: Array  # (d,) ũ
-    mean: Array  # (d,) θ̂
-    shape: Array  # (d, d) V⁻¹
-    lower: Array  # (d, d) scratch
+    gram: Array  # (d, d) G̃ of the block that is read
+    moment: Array  # (d,) ũ of the block that is read
+    mean: Array  # (blocks, d) θ̂
+    shape: Array  # (blocks, d, d) V⁻¹
+    lower: Array  # (d, d) scratch, or a factor of V⁻¹ where there is one block
     tile: Array  # scratch, to choose among many features
     draw: Array  # (2, d) a Thompson sample and its standard normals
-    width: Array  # (2,) β, and a bound of V⁻¹
+    width: Array  # (blocks, 2) β, and a bound of V⁻¹
     regularizers: Array  # (nodes, 4) the policy's own, by the number of nodes in a prefix
     max_norm: float
-    max_reward: float
+    rewards: Rewards
     settings: Any  # the policy's own: a named tuple of numbers
 
     def limits(self) -> Limits:
@@ -101,8 +104,10 @@ class TreeState(NamedTuple):
 
     def observe(self, secret: TreeRows, context: Any, action: int, reward: float) -> None:
         """Put the person's row into the open leaf and count the round."""
-        value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.max_reward, GRID)
-        add_row(secret.leaves.open[0], secret.row, value, secret.axes)
+        value = grid_row(secret.row, context[0], action, reward, self.max_norm, self.rewards, GRID)
+        packed = secret.leaves.open[0]
+        first, end = block_of(packed, action, self.mean.shape[0])
+        add_row(packed[first:end], secret.row, value, secret.axes)
         self.clock[ROUND] += 1
 
 
@@ -114,20 +119,26 @@ def leaf_waits(public: TreeState) -> bool:
 
 @register_jitable(forceinline=True)
 def close_leaf(public: TreeState, secret: TreeRows, noise: Noise) -> None:
-    """Release the open leaf and unpack the new prefix."""
+    """Release the open leaf."""
     public.clock[RELEASED] = public.clock[ROUND]
     release_leaf(public.tree, secret.leaves, 0, noise)
-    unpack_pair(public.tree.total[0], public.gram, public.moment)
 
 
 @register_jitable(forceinline=True)
-def choose(public: TreeState, features: Any, width: float, explore: Chance) -> int:
-    """The largest upper bound m·x + width·√(xᵀV⁻¹x)."""
-    mean, shape, axes = public.mean, public.shape, public.axes
-    if axes.ndim > 1:
-        return most_promising_of_all(features, mean, shape, width, axes, explore)
-    reach, tile = public.width[REACH], public.tile
-    return most_promising(features, mean, shape, width, reach, axes, tile, explore)
+def read_block(public: TreeState, block: int) -> None:
+    """What is released about an arm of its own parameters, or about all, into `gram` and `moment`."""
+    total = public.tree.total[0]
+    first, end = block_of(total, block, public.mean.shape[0])
+    unpack_pair(total[first:end], public.gram, public.moment)
+
+
+@register_jitable(forceinline=True)
+def choose(public: TreeState, features: Any, factor: float, explore: Chance) -> int:
+    """The largest upper bound m·x + factor·β·√(xᵀV⁻¹x)."""
+    if public.axes.ndim > 1 and public.mean.shape[0] == 1:
+        width, axes = factor * public.width[0, RADIUS], public.axes
+        return most_promising_of_all(features, public.mean[0], public.shape[0], width, axes, explore)
+    return most_promising_action(features, public, factor, public.axes, explore)
 
 
 def start_tree_state(
@@ -139,22 +150,22 @@ def start_tree_state(
     settings: Any,
 ) -> tuple[Any, Any]:
     """Nothing known yet."""
-    dim = problem.dimension
+    dim, blocks = problem.dimension, problem.blocks
     public = kind(
         clock=np.zeros(2, np.int64),
         tree=tree,
         axes=static_size(dim),
         gram=np.zeros((dim, dim)),
         moment=np.zeros(dim),
-        mean=np.zeros(dim),
-        shape=np.eye(dim),
+        mean=np.zeros((blocks, dim)),
+        shape=np.tile(np.eye(dim), (blocks, 1, 1)),
         lower=np.eye(dim),
         tile=start_tile(dim),
         draw=np.zeros((2, dim)),
-        width=np.ones(2),
+        width=np.ones((blocks, 2)),
         regularizers=regularizers,
         max_norm=problem.max_norm,
-        max_reward=problem.max_reward,
+        rewards=problem.rewards,
         settings=settings,
     )
     return public, TreeRows(leaves, np.zeros(dim), static_size(dim), np.zeros((0, 0)))
