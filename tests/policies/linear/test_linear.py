@@ -17,7 +17,12 @@ from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, UnusableFeatures
 from dpbandits.policies.linear.shared.algebra import cholesky, eigen, invert, norm_bound
-from dpbandits.policies.linear.shared.choosing import _norm, most_promising, most_promising_of_all
+from dpbandits.policies.linear.shared.choosing import (
+    RADIUS,
+    _norm,
+    most_promising,
+    most_promising_of_all,
+)
 from dpbandits.policies.linear.shared.confidence import estimate
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.linear.shared.tiles import LANES, _square, put, start_tile
@@ -310,9 +315,18 @@ def test_confidence_sets_hold_θ_as_often_as_they_say(policy: Any) -> None:
     """
     for alpha in (0.2, 0.05):
         most = binom.isf(1e-3, _RUNS, alpha)
-        missed = _missed(_replaced(policy, alpha))
+        missed = _missed(_replaced(policy, alpha), dpb.worlds.SphereContexts(dim=3, actions=4))
         assert missed[0] <= most, f"θ* was missed in {missed[0]} of {_RUNS} runs at α = {alpha}"
         assert missed[1] > most, "the control must fail"
+
+
+@pytest.mark.parametrize("policy", [CONFIDENT[0], *CONFIDENT[3:5]], ids=lambda one: type(one).__name__)
+def test_all_sets_of_arms_hold_their_θ_as_often_as_they_say(policy: Any) -> None:
+    """The same for the sets of two arms together, with parameters of their own."""
+    most = binom.isf(1e-3, _RUNS, 0.2)
+    missed, third = _missed(_replaced(policy, 0.2), dpb.worlds.DisjointContexts(dim=3, arms=2))
+    assert missed <= most, f"θ* was missed in {missed} of {_RUNS} runs"
+    assert third > most, "the control must fail"
 
 
 def _replaced(policy: Any, alpha: float) -> Any:
@@ -321,9 +335,8 @@ def _replaced(policy: Any, alpha: float) -> Any:
     return dataclasses.replace(policy, failure=alpha)
 
 
-def _missed(policy: Any) -> tuple[int, int]:
+def _missed(policy: Any, world: Any) -> tuple[int, int]:
     """In how many runs θ* was outside the set at some time, and outside a third of it."""
-    world = dpb.worlds.SphereContexts(dim=3, actions=4)
     stops = np.unique(np.geomspace(2, _ROUNDS, 60).astype(int))
     whole = third = 0
     for run in range(_RUNS):
@@ -338,14 +351,15 @@ def _missed(policy: Any) -> tuple[int, int]:
 
 
 def _distance(stepped: Stepped) -> float:
-    """‖θ* − θ̂‖_V in units of β."""
+    """‖θ* − θ̂‖_V in units of β, the largest of all blocks."""
     public = stepped.public
-    beta = float(public.width[0])
+    blocks, beta = len(public.mean), public.width[:, RADIUS]
     if hasattr(public, "log_det"):
-        level = math.log(1.0 / public.settings.alpha)
-        beta = public.settings.sigma * math.sqrt(2.0 * level + public.log_det[0]) + public.settings.prior
-    off = stepped.world.shown.theta - public.mean
-    return math.sqrt(float(off @ np.linalg.solve(public.shape, off))) / beta
+        level, settings = math.log(blocks / public.settings.alpha), public.settings
+        beta = settings.sigma * np.sqrt(2.0 * level + public.log_det) + settings.prior
+    off = stepped.world.shown.theta.reshape(blocks, -1) - public.mean
+    solved = np.linalg.solve(public.shape, off[..., None])[..., 0]
+    return float(np.max(np.sqrt(np.einsum("bi,bi->b", off, solved)) / beta))
 
 
 # Input.
