@@ -249,6 +249,29 @@ class Store:
         if db.execute(experiments.update().where(*mine).values(state="suspended")).rowcount != 1:
             raise Fenced
 
+    def extend(
+        self,
+        db: Connection,
+        experiment: int,
+        epoch: int,
+        before: int,
+        sealed: bytes,
+        keys: Collection[bytes],
+        at: int,
+    ) -> int:
+        """What a batch writes of an experiment: the fence, a row of the log, keys. Its new head."""
+        head = before + 1
+        if self.is_sqlite:
+            self.move_head(db, experiment, epoch, before, head)
+            self.append(db, experiment, head, sealed)
+            if keys:
+                self.remember_keys(db, experiment, keys, at)
+        else:  # in one go: the server answers each statement in its own time
+            place = {"of": experiment, "mine": epoch, "was": before, "is": head}
+            if not db.execute(_EXTEND, {**place, "sealed": sealed, "at": at, **_joined(keys)}).scalar():
+                raise Fenced
+        return head
+
     def append(self, db: Connection, experiment: int, entry: int, sealed: bytes) -> None:
         """One row of the log."""
         db.execute(_APPEND, {"experiment": experiment, "entry": entry, "sealed": sealed})
@@ -401,11 +424,20 @@ _APPEND = log.insert()
 # Keys of 16 bytes as one parameter of one statement: for each further row that is written, or each
 # answer of the server, this thread would have to get back the interpreter from the event loop.
 _EACH = (
-    "with recursive place(i) as (select 0 union all select i + 1 from place where i + 1 < :count) "
+    "with recursive place(i) as "
+    "(select 0 where :count > 0 union all select i + 1 from place where i + 1 < :count) "
     "select substr(:keys, 16 * i + 1, 16) as key from place"
 )
 _REMEMBER = sa.text(
     f"insert into request_keys (experiment, key, at) select :of, key, :at from ({_EACH}) as one"
+)
+_EXTEND = sa.text(
+    "with fence as (update experiments set head = :is "
+    "where id = :of and epoch = :mine and head = :was and state = 'running' returning id), "
+    "entry as (insert into log (experiment, entry, sealed) select id, :is, :sealed from fence), "
+    "remembered as (insert into request_keys (experiment, key, at) "
+    f"select id, key, :at from fence cross join ({_EACH}) as one) "
+    "select count(*) from fence"
 )
 _KNOWN = "select key from request_keys where experiment = :of and key"
 _KNOWN_SQLITE = sa.text(f"{_KNOWN} in ({_EACH})")
