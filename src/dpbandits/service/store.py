@@ -1,4 +1,4 @@
-"""A database, SQLite or PostgreSQL, and who may write to it: the same statements for both.
+"""A database, SQLite or PostgreSQL, and who may write to it: nearly the same statements for both.
 
 **The fence.** Whoever becomes the writer adds one to each experiment's epoch. Every transaction moves
 the head of the experiments it touches, `where epoch = mine and head = what I read`, and must meet a row:
@@ -26,6 +26,7 @@ from dpbandits.service.tables import api_keys, experiments, ledger, log, request
 
 _LOCK = 0x6470_6261_6E64  # of PostgreSQL: any number that is ours
 _NOW = "extract(epoch from clock_timestamp())"  # by PostgreSQL's clock
+# The last one is for speed: a statement that writes several rows keeps what undoes it in memory.
 _PRAGMAS = {"journal_mode": "wal", "synchronous": "2", "secure_delete": "1", "temp_store": "2"}
 
 
@@ -266,7 +267,7 @@ class Store:
             self.append(db, experiment, head, sealed)
             if keys:
                 self.remember_keys(db, experiment, keys, at)
-        else:  # in one go: the server answers each statement in its own time
+        else:  # in one go, since each statement is a wait for the server
             place = {"of": experiment, "mine": epoch, "was": before, "is": head}
             if not db.execute(_EXTEND, {**place, "sealed": sealed, "at": at, **_joined(keys)}).scalar():
                 raise Fenced
@@ -441,7 +442,8 @@ _EXTEND = sa.text(
 )
 _KNOWN = "select key from request_keys where experiment = :of and key"
 _KNOWN_SQLITE = sa.text(f"{_KNOWN} in ({_EACH})")
-_KNOWN_POSTGRES = sa.text(f"{_KNOWN} = any(array({_EACH}))")  # looked up in the index, whatever it knows
+# As an array, which is looked up in the index; to join it, the whole table might be read.
+_KNOWN_POSTGRES = sa.text(f"{_KNOWN} = any(array({_EACH}))")
 
 
 def _joined(keys: Collection[bytes]) -> dict[str, Any]:
