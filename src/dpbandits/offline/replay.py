@@ -46,8 +46,8 @@ from dataclasses import replace as replaced
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
-from scipy.stats import chisquare
 
 from dpbandits import checks
 from dpbandits.engine.streams import Seed
@@ -189,7 +189,7 @@ def refuse_unless_uniform(rows: Rows) -> None:
             raise InvalidInput(f"the propensities are not all 1/{count}: {advice}")
         return
     counts = np.bincount(rows.actions, minlength=count)
-    if chisquare(counts).pvalue < _RISK:
+    if scipy.stats.chisquare(counts).pvalue < _RISK:
         most = int(counts.argmax())
         raise InvalidInput(
             f"action {rows.labels[most]!r} has {counts[most]:,} of {len(rows):,} rows, among {count} "
