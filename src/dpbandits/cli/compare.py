@@ -91,10 +91,14 @@ def compare(
     features: str = typer.Option(
         None,
         help="With --data: columns of what is known of a person, and what they can be: "
-        "'age=18..90,device=phone|desktop,city=#16' (#: by 16 buckets).",
+        "'age=18..90?40,device=phone|desktop|*,city=#16' (?: where it is missing; *: all others; "
+        "#: by 16 buckets).",
     ),
     prior_rows: float = typer.Option(
-        0.0, help="With --data: draw rates to their mean, by so many rows of the average action in each."
+        None,
+        help="With --data: draw an action's rate to the mean of all actions, by so many rows; unless "
+        "given 0. With --features, its rate in a context to that in all, by as many as the log calls "
+        "for unless given.",
     ),
     rounds: str = typer.Option(
         "1e5", help="Rounds of each run. With --data as many as the log has rows, up to 1e6."
