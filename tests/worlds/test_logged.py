@@ -56,6 +56,7 @@ def test_every_kind_of_table_gives_the_same_world(tmp_path: Path) -> None:
     arrays = {name: np.array(values) for name, values in LOG.items()}
     flags = frame.with_columns(pl.col("click").cast(pl.Boolean), pl.col("item").cast(pl.Categorical))
     files = [_written(tmp_path, suffix) for suffix in (".parquet", ".csv")]
+    files += [files[1].rename(tmp_path / "LOG.CSV"), _written(tmp_path, ".csv")]
     for source in (frame, frame.lazy(), arrays, flags, Arrow(), *files, str(tmp_path / "*.csv")):
         again = LoggedArms.read(source, **COLUMNS)
         assert (again.actions, again.rewards, again.weights) == (
@@ -455,6 +456,16 @@ FILES: list[tuple[str, Callable[[Path], object], str]] = [
     ),
     ("log.csv", lambda path: path.write_text("item,click\na,1\nb,1,3\n"), "cannot read log.csv: "),
     ("log.csv", lambda path: path.write_text("item,click\n,1\nb,1\n"), "'item' is empty in 1 row"),
+    (
+        "log.csv",
+        lambda path: path.write_text("item;click\na;1\nb;0\n"),
+        "log.csv has a single column, 'item;click': save it with commas between columns",
+    ),
+    (
+        "log.csv",
+        lambda path: path.write_text("item,click\na,1\nb,0\n", encoding="utf-16"),
+        "log.csv is not in UTF-8",
+    ),
     (
         "log.csv",
         lambda path: path.write_bytes(b"item,click\n\xff\xfe,1\nb,1\n"),

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,7 +157,9 @@ class Table:
             return pl.coalesce(word.cast(pl.Float64, strict=False), flag).alias(role)
         if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
             return pl.col(name).cast(pl.Float64).alias(role)
-        raise InvalidInput(f"column {name!r} of {self.name} is {kind}; expected numbers")
+        raise InvalidInput(
+            f"column {name!r} of {self.name} is {kind}; expected numbers{_of_a_date(kind)}"
+        )
 
     def value(self, name: str, declared: Column | None = None) -> "pl.Expr":
         """A column of a context: numbers or names; a NaN is nothing where nothing is allowed."""
@@ -172,9 +175,8 @@ class Table:
             return pl.col(name)
         if kind in (pl.Categorical, pl.Enum):
             return pl.col(name).cast(pl.String)
-        advice = "; make one of it first, such as its day of the week" if kind.is_temporal() else ""
         raise InvalidInput(
-            f"column {name!r} of {self.name} is {kind}; expected numbers or names{advice}"
+            f"column {name!r} of {self.name} is {kind}; expected numbers or names{_of_a_date(kind)}"
         )
 
     def missing(self, name: str) -> Fault:
@@ -275,6 +277,10 @@ class Table:
         return int(rows)
 
 
+def _of_a_date(kind: "pl.DataType") -> str:
+    return "; make one of it first, such as its day of the week" if kind.is_temporal() else ""
+
+
 def positions_of(source: Source, position: str) -> list[Label]:
     """The different values of a column, in order."""
     return scan(source).positions(position)
@@ -333,16 +339,31 @@ def _scan_file(source: str | Path) -> Table:
         raise InvalidInput(f"there is no file {path}")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; for all files in it write {path}/*.parquet")
-    if path.suffix not in (".parquet", ".csv"):
+    suffix = path.suffix.lower()
+    if suffix not in (".parquet", ".csv"):
         raise InvalidInput(f"expected a log to end in .parquet or .csv, got {path}")
     if not any(file.stat().st_size for file in files):
         raise InvalidInput(f"{path.name} is empty")
     with _reading(path.name):
-        if path.suffix == ".parquet":
+        if suffix == ".parquet":
             frame = pl.scan_parquet(files, glob=False)
         else:  # as texts: types guessed from the first rows would be wrong for some later one
             frame = pl.scan_csv(files, infer_schema=False, glob=False, null_values=[""])
-        return Table(frame, path.name, frame.collect_schema(), path.suffix == ".csv")
+        kinds = frame.collect_schema()
+    if suffix == ".csv":
+        _check_commas(path.name, kinds.names())
+    return Table(frame, path.name, kinds, suffix == ".csv")
+
+
+def _check_commas(name: str, columns: Sequence[str]) -> None:
+    """Refuse what looks like a file of another sort by the names of its columns."""
+    if any("\0" in column for column in columns):
+        raise InvalidInput(f"{name} is not in UTF-8: save it so")
+    if len(columns) == 1 and re.search("[;\t|]", columns[0]):
+        raise InvalidInput(
+            f"{name} has a single column, {checks.shown(columns[0])}: save it with commas between "
+            "columns"
+        )
 
 
 def _collect(query: "pl.LazyFrame", name: str) -> "pl.DataFrame":
