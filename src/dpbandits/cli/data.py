@@ -70,12 +70,12 @@ def _drawn(world: LoggedContexts) -> list[str]:
             "it, so it is hardly more than its rate in all contexts; --prior-rows 0 takes rates as they "
             "are."
         ]
-    rows = number(world.prior_rows)
+    rows = number(float(f"{world.prior_rows:.2g}"))
     return [
-        f"An action's rate in a context is drawn to its rate in all contexts by {rows} rows: of {rows} "
-        "rows of its own it is half way. Unless --prior-rows says how many, it is as many as the log "
-        "itself calls for, by how much rates differ between contexts beyond chance (Bühlmann and "
-        "Straub, 1970)."
+        f"An action's rate in a context is drawn to its rate in all contexts by {rows} rows: with "
+        f"{rows} rows of its own it is half way between. Unless --prior-rows says how many, it is as "
+        "many as the log itself calls for, by how much rates differ between contexts beyond chance "
+        "(Bühlmann and Straub, 1970)."
     ]
 
 
