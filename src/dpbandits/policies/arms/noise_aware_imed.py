@@ -38,6 +38,7 @@ from dpbandits.sums.batches import Batches, Buffers, start_batches
 
 Array = NDArray[np.float64]
 _LEAST_MARGIN, _SHARE, _FAR = 0.15, 0.5, 2.0  # of a margin: the least, of the mean lead, of one lead
+_TRIES = 12  # first batches of every arm: a horizon without room for them has none for a guard
 _EARLY = 1e5  # rounds: until about then the guard is as strict as it is at that time
 
 
@@ -264,7 +265,8 @@ class NoiseAwareIMED(BatchedEstimates):
 
     **Regret.** Measured in the leaderboard, with very many runs in `arms-tails`; no bound is claimed.
     Defaults: first_batch = max(12, 26/ε) and plan = ε^−0.6 between ¼ and 3 under ε-DP, max(4, 20/μ) and
-    0.1 under Gaussian budgets; c = 7.1, growth 1, margin ½.
+    0.1 under Gaussian budgets; c = 7.1, growth 1, margin ½. With a declared horizon of less than twelve
+    first batches of each arm c is 0: insurance that is paid until the end is worth nothing.
 
     >>> policy = NoiseAwareIMED(privacy=PureDP(1.0))
     >>> print(policy.guarantee(Arms(5)).budget)
@@ -299,13 +301,21 @@ class NoiseAwareIMED(BatchedEstimates):
             1.0 if self.growth is None else self.growth,
         )
 
-    def _rule(self) -> Rule:
-        plan, first_signal, signal = 0.1, 0.0, 0.0
+    def _rule(self, problem: Arms) -> Rule:
+        first_batch, caution, plan, first_signal, signal = (
+            self.schedule()[0],
+            self.caution,
+            0.1,
+            0.0,
+            0.0,
+        )
+        if problem.horizon is not None and problem.horizon < _TRIES * first_batch * problem.arms:
+            caution = 0.0
         if isinstance(self.privacy, PureDP):
             plan = min(3.0, max(0.25, self.privacy.epsilon**-0.6))
             first_signal, signal = 1.5, 4.0
-        shortest = math.ceil(0.2 * self.schedule()[0])
-        return Rule(self.caution, self.margin, shortest, plan, first_signal, signal)
+        shortest = math.ceil(0.2 * first_batch)
+        return Rule(caution, self.margin, shortest, plan, first_signal, signal)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
         """Nothing played yet."""
@@ -320,6 +330,6 @@ class NoiseAwareIMED(BatchedEstimates):
             score=np.zeros(arms),
             first_batch=first_batch,
             growth=growth,
-            rule=self._rule(),
+            rule=self._rule(problem),
         )
         return public, buffers
