@@ -59,7 +59,7 @@ class Tails(NamedTuple):
         return f"{self.name.replace('-', '_')}.json"
 
 
-_MILLION, _TENTH, _MATROIDS = 1_000_000, 100_000, 1 << 17
+_MILLION, _TENTH, _MATROIDS = 1_000_000, 100_000, 1 << 16
 ARMS = Tails(
     name="arms-tails",
     title="The rare bad runs of the recommended policy for arms",

@@ -252,8 +252,8 @@ class NoiseAwareIMED(BatchedEstimates):
 
     **Guarantee.** Neighbours replace one reward. It is in one batch, of sensitivity 1; arms, lengths and
     batch ends are functions of released sums and counts of decisions. So all decisions together cost one
-    release: ε-DP with Laplace(1/ε), μ-GDP with block-factorized noise (`sums/batches.py`), for any number
-    of rounds.
+    release, for any number of rounds: ε-DP with Laplace(1/ε), μ-GDP with block-factorized noise
+    (`sums/batches.py`).
 
     **Being lost.** Let arm 1 have a true mean of at least q_1⁺ at time t, while another leads. The guard
     plays it unless R_1(q_1⁺) ≥ L(t) − ln n_1, and R only grows with q. At a release after n_1 plays that
