@@ -175,7 +175,7 @@ def choice(caution: float, **means_and_plays: tuple[float, int]) -> int:
         public.batches.total[arm, 0] = (mean - 0.5) * plays
         update_estimate(public.estimates, public.batches, arm, plays, plays, 0.0)
     public.turns.unknown[0] = 0
-    return public.select(None, np.random.default_rng(1))
+    return int(public.select(None, np.random.default_rng(1)))
 
 
 def test_the_guard_asks_for_as_much_evidence_as_is_said() -> None:
