@@ -93,11 +93,20 @@ main()
     assert done.stderr == "error: this needs polars: pip install 'dpbandits[tables]'\n"
 
 
-def test_slow_packages_are_imported_where_they_are_used() -> None:
+@pytest.mark.parametrize(
+    ("module", "slow"),
+    [
+        (
+            "dpbandits",
+            ["scipy.special", "scipy.optimize", "matplotlib", "polars", "rich", "typer", "randomgen"],
+        ),
+        ("dpbandits.cli.main", ["scipy.stats", "matplotlib", "polars", "fastapi", "sqlalchemy"]),
+    ],
+)
+def test_slow_packages_are_imported_where_they_are_used(module: str, slow: list[str]) -> None:
     """Seconds of a new user's first line; measured in `make bench`, kept by these names."""
-    slow = ["scipy.special", "scipy.optimize", "matplotlib", "polars", "rich", "typer", "randomgen"]
     code = (
-        f"import json, sys, dpbandits; print(json.dumps([one for one in {slow} if one in sys.modules]))"
+        f"import json, sys, {module}; print(json.dumps([one for one in {slow} if one in sys.modules]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []

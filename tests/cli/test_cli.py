@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 import pytest
+import scipy.stats
 from typer.testing import CliRunner
 
 import dpbandits as dpb
@@ -127,11 +128,35 @@ def test_compare_on_a_log_at_several_budgets(tmp_path: Path) -> None:
     text = " ".join(run(*words, *several, "--report", str(page), "--plot", str(plot)).split())
     assert "4,000 rounds on 20 actions of means 0.5 to 0 in log.parquet, 2 runs" in text
     assert "no private release" in text and "Uniform play keeps 5.0 %." in text
-    assert "Here ± is half a 95 % interval of the mean over runs." in text
+    assert "±: half of a 95 % confidence interval of the mean over 2 runs (Student's t)" in text
+    assert " is recommended, " in text and "(twin)" not in text
     written = page.read_text()
     assert "Mean over runs with its 95 % interval" in written and "no private release" in written
     assert "do not show that its actions differ" not in text
     assert plot.read_text().count("<path") > 20
+
+
+def test_compare_shows_the_best_of_each_budget_unless_all_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No name is broken where a line has 80 columns, and the page has all of them, folded."""
+    monkeypatch.setenv("COLUMNS", "80")
+    page = tmp_path / "page.html"
+    words = ("compare", "--rounds", "300", "--runs", "2", "--privacy", "eps=0.1,1,none")
+    every = {row["policy"]: row for row in run_json(*words)["rows"]}
+    for row in every.values():
+        half = scipy.stats.t.ppf(0.975, 1) * row["standard_error"]
+        assert row["regret_interval"] == pytest.approx(half)
+    best, text = run(*words, "--report", str(page)), run(*words, "--all")
+    shown = [line.split()[0] for line in best.splitlines() if " % " in line and line.startswith(" ")]
+    assert 10 <= len(shown) <= 13 and shown.count("noise-aware-imed") >= 2
+    hidden = len(every) + 1 - len(shown)
+    assert f"{hidden} of {len(every)} rows are not. --all prints them" in " ".join(best.split())
+    for name in ("successive-elimination", "lazy-beta-thompson"):
+        assert text.count(f" {name} ") == 3 and page.read_text().count(f"<td>{name}</td>") >= 3
+    assert "rows are not" not in text and "<details><summary>All rows</summary>" in page.read_text()
+    # Policies that were named are all wanted.
+    assert "rows are not" not in run("compare", "lazy-ucb", "tree-ucb", *words[1:])
 
 
 def test_compare_says_where_a_log_shows_nothing(tmp_path: Path) -> None:
@@ -172,8 +197,39 @@ def test_compare_says_where_contexts_have_few_rows_and_ranges_are_too_narrow(tmp
     log.write_text("item,click,age\n" + "\n".join(ages))
     words = ("compare", "lin-ucb", "--rounds", "50", "--runs", "1", "--data", str(log))
     text = run(*words, "--action", "item", "--reward", "click", "--features", "age=0..48")
-    assert "97 contexts × 2 actions: about 10 rows of each action in the median context." in text
+    assert "In log.csv an action's rate differs between contexts no more than chance" in text
     assert "column 'age' is beyond 0 to 48 in 49 % of the rows of log.csv" in text
+    asked = ("--action", "item", "--reward", "click", "--features", "age=0..96", "--prior-rows")
+    text = run(*words, *asked, "0")
+    assert "97 contexts × 2 actions: about 10 rows of each action in the median context." in text
+    assert "Rates in contexts are taken as they are" in text
+    assert "drawn to its rate in all contexts by 50 rows" in run(*words, *asked, "50")
+
+
+def test_compare_with_gaps_in_the_features_of_a_log(tmp_path: Path) -> None:
+    """What to type where a value is missing, is not declared, or is a date."""
+    log = tmp_path / "log.csv"
+    people = ("30,phone", ",desktop", '54,""', "41,tablet")
+    rows = (f"{'ab'[row // 4 % 2]},{row % 3 == 0:d},{people[row % 4]},2026-01-02" for row in range(400))
+    log.write_text("item,click,age,device,day\n" + "\n".join(rows))
+    named = ("--data", str(log), "--action", "item", "--reward", "click")
+    words = ("compare", "lin-ucb", "--rounds", "50", "--runs", "1", *named, "--features")
+    text = run(*words, "age=18..90?40,device=phone|desktop|*")
+    assert "4 contexts of log.csv" in text and "not declared" not in text
+    text = run(*words, "age=18..90?40,device=phone|desktop")
+    assert "column 'device' has values that were not declared in 25 % of the rows of log.csv" in text
+    assert "such as 'tablet'" in text and "('…|*')" in text
+    for features, said in (
+        ("age=18..90", "'age' is empty in 100 rows of log.csv, first in row 2; it may be if it is "),
+        ("age", "declared, as --features 'age=low..high?value' or 'age=a|b'"),
+        ("device", "'device' is empty in 100 rows of log.csv, first in row 3"),
+        ("day=2026-01-01..2026-02-01", "of a date make a number or a name first"),
+        ("day", "column 'day' of log.csv holds texts, such as '2026-01-02'; declare"),
+    ):
+        done = CliRunner().invoke(app, [*words, features])
+        assert done.exit_code != 0 and said in " ".join(str(done.exception or done.output).split())
+    done = CliRunner().invoke(app, [*words[:-1], "--position", "device"])
+    assert "say --position device=desktop" in str(done.exception or done.output)
 
 
 def test_several_kinds_of_budgets_have_a_panel_each(tmp_path: Path) -> None:
@@ -362,7 +418,8 @@ def test_compare_says_where_whose_twin_and_what_uniform_play_loses(tmp_path: Pat
     text = run(*words, "--env", "bernoulli-arms:means=.5 .9")
     for said in (text, page.read_text()):
         assert "1,000 rounds on 2 Bernoulli arms of means 0.9 to 0.5, 2 runs" in said
-        assert "standard error of the mean regret over runs" in said and "uniform play" in said
+        assert "half of a 95 % confidence interval of the mean over 2 runs" in said
+        assert "uniform play" in said
         assert "gaussian-thompson (twin) is the twin of modified-thompson." in said
     table = [line.split() for line in text.splitlines() if line.startswith(" ")]
     assert [row for row in table if row][-1] == ["uniform", "play", "77.8", "%", "200"]

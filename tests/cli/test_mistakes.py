@@ -65,8 +65,22 @@ COMMAND_LINE = [
         "compare --data LOG.csv --action item --reward click --features stars=,place=1|2",
         "what can stars",
     ),
-    ("compare --data LOG.csv --action item --reward click --features stars=a..5", "to be a number"),
-    ("compare --data LOG.csv --action item --reward click --prior-rows -1", "prior_rows >= 0"),
+    (
+        "compare --data LOG.csv --action item --reward click --features stars=a..5",
+        "expected numbers in the range of stars",
+    ),
+    (
+        "compare --data LOG.csv --action item --reward click --features stars=1..5?9",
+        "expected missing to be within 1 and 5",
+    ),
+    (
+        "compare --data LOG.csv --action item --reward click --features stars=1..5 --prior-rows -1",
+        ">= 0",
+    ),
+    (
+        "compare --data LOG.csv --action item --reward click --prior-rows -1",
+        "expected --prior-rows >= 0",
+    ),
     (
         "compare lazy-ucb --data LOG.csv --action item --reward click --features stars=1..5",
         "lazy-ucb cannot play on logged-contexts, whose problem is LinearContexts; leave out --features",

@@ -5,17 +5,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
 from epoch_greedy import Public, epoch_greedy
+from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 
 import dpbandits as dpb
 from dpbandits.cli.output import compiling
 from dpbandits.engine import loop
+from dpbandits.engine.cache import named_by_key
 from dpbandits.engine.compiler import noticing
 from dpbandits.engine.loop import compiled_for
 from dpbandits.simulation.progress import RoundsBar
@@ -138,3 +141,30 @@ def test_what_was_compiled_on_the_way_serves_others(
     assert doubled(0.5) == 1.0
     drawn = jit(lambda generator: generator.normal(3.0, 0.0))
     assert drawn(np.random.default_rng(1)) == 3.0
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_processes_that_compile_at_once_do_not_take_each_others_code(ours: bool, tmp_path: Path) -> None:
+    """Both have read the empty list of what is kept; without our names one finds the other's code."""
+    kind: Any = IndexDataCacheFile  # it has no types
+    one, other = (kind(str(tmp_path), "run", "stamp") for _ in range(2))
+    if ours:
+        for kept in (one, other):
+            named_by_key(SimpleNamespace(_cache=SimpleNamespace(_cache_file=kept)))
+    other._load_index = dict
+    one.save("klucb", "code of klucb")
+    other.save("imed", "code of imed")
+    del other._load_index
+    # What was lost from the list is compiled again; what is found is what it was kept for.
+    found = {key: one.load(key) for key in ("klucb", "imed")}
+    assert found == {"klucb": None, "imed": "code of imed"}
+    one.save("klucb", "code of klucb")
+    assert one.load("klucb") == "code of klucb" and one.load("imed") == "code of imed"
+    other._save_data(one._data_name(1), "code of klucb")  # as the slower of two would, a moment later
+    assert (other.load("imed") == "code of imed") == ours
+
+
+def test_what_is_compiled_is_kept_under_its_own_name() -> None:
+    public, _ = dpb.arms.UCB1().begin(dpb.Arms(3))
+    run: Any = compiled_for(public).run
+    assert run._cache._cache_file.save.func.__module__ == named_by_key.__module__

@@ -39,12 +39,38 @@ def test_the_picture_shows_the_best_policies_and_both_lines() -> None:
         for index in range(12)
     }
     free = {"worse": np.array([0.8, 0.82]), "better": np.array([0.9, 0.92])}
-    (axes,) = Kept(private, free, 0.3).draw().axes
-    labels = [str(line.get_label()) for line in axes.get_lines()]
-    labels = [label for label in labels if not label.startswith("_")]
-    assert labels[:6] == [f"policy {index}" for index in (11, 10, 9, 8, 7, 6)]
-    assert labels[6:] == ["6 others, in the table", "without privacy: better", "uniform play"]
+    drawing = Kept(private, free, 0.3).draw()
+    (axes,), (legend,) = drawing.axes, drawing.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "without privacy: better",
+        *(f"policy {index}" for index in (11, 10, 9, 8, 7, 6)),
+        "6 others",
+        "uniform play",
+    ]
     assert axes.get_xscale() == "log" and axes.get_ylim()[0] < 0.3 < 1.0 < axes.get_ylim()[1]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1"]
+
+
+def test_the_legend_is_in_the_order_of_the_lines_at_their_ends() -> None:
+    """The second policy is better on average; the first where there is least privacy."""
+    budgets: list[dpb.Budget] = [dpb.PureDP(0.1), dpb.PureDP(1.0)]
+    shares = {"first": (0.2, 0.8), "second": (0.6, 0.7)}
+    private = {
+        name: {held: np.array([share, share]) for held, share in zip(budgets, both, strict=True)}
+        for name, both in shares.items()
+    }
+    (legend,) = Kept(private, {}, 0.1).draw().legends
+    assert [text.get_text() for text in legend.get_texts()] == ["first", "second", "uniform play"]
+
+
+def test_twins_stand_where_there_is_no_privacy_and_numbers_of_ticks_do_not_touch() -> None:
+    budgets: list[dpb.Budget] = [dpb.PureDP(epsilon) for epsilon in (0.1, 1.0, 1.05, 10.0)]
+    private = {"one": {held: np.array([0.5, 0.6]) for held in budgets}}
+    (axes,) = Kept(private, {"one (twin)": np.array([0.8, 0.9])}, 0.3).draw().axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "", "10", "none"]
+    twin = next(line for line in axes.get_lines() if line.get_markerfacecolor() == "white")
+    assert float(np.asarray(twin.get_ydata())[0]) == pytest.approx(0.85)
+    assert float(np.asarray(twin.get_xdata())[0]) > 10.0
 
 
 def test_a_trace_without_budgets_has_no_such_picture(tmp_path: Path) -> None:

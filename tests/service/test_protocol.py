@@ -24,7 +24,7 @@ LONG = 20 * len(PART)  # more than the buffers of a connection hold
 class Echo:
     """Reads the body and answers with its length; `/early` and `/late` do not wait for it.
 
-    `/long` answers at length, in parts.
+    `/long` answers at length, in parts; `/halting` waits between head and body, `/broken` ends there.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,10 @@ class Echo:
         await send(
             {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]}
         )
-        await send({"type": "http.response.body", "body": b"%5d" % size})
+        if scope["path"] == "/halting":
+            await asyncio.to_thread(self.release.wait, 10)
+        if scope["path"] != "/broken":
+            await send({"type": "http.response.body", "body": b"%5d" % size})
         self.done += 1
 
     async def answer_at_length(self, send: Any) -> None:
@@ -204,6 +207,32 @@ def test_several_requests_on_one_connection(running: Running) -> None:
         for _ in range(10):  # each within the limits, all together beyond them
             connection.sendall(post("/", BODY // 2 * b"x"))
             read_until(connection, b" 2500")
+
+
+def test_a_head_is_sent_with_its_body(running: Running) -> None:
+    with running.connect() as connection:
+        connection.sendall(get("/halting"))
+        connection.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        running.app.release.set()
+        assert connection.recv(65_536).endswith(b"\r\n\r\n    0")
+
+
+def test_a_head_without_a_body_is_sent(running: Running) -> None:
+    with running.connect() as connection:
+        for _ in range(2):  # the connection stays open
+            connection.sendall(get("/").replace(b"GET", b"HEAD"))
+            read_until(connection, b"\r\n\r\n")
+    assert running.ask(get("/broken")).endswith(b"content-length: 5\r\n\r\n")
+
+
+def test_who_asks_whether_to_go_on_is_told_before_the_answer(running: Running) -> None:
+    with running.connect() as connection:
+        connection.sendall(post("/", b"abc", b"expect: 100-continue", CLOSE)[:-3])
+        read_until(connection, b"HTTP/1.1 100 Continue\r\n\r\n")
+        connection.sendall(b"abc")
+        assert read_all(connection).endswith(b"    3")
 
 
 def test_a_byte_at_a_time_is_served_if_it_is_quick(running: Running) -> None:

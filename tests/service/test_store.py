@@ -72,20 +72,37 @@ def test_the_fence_lets_one_writer_through(store: Store) -> None:
         store.move_head(db, one + 1, 1, 0, 1)
 
 
+def test_a_batch_is_written_as_a_whole_or_not_at_all(store: Store) -> None:
+    one, other, keys = added(store), added(store, "two"), [bytes([index]) * 16 for index in range(40)]
+    with store.writing() as db:
+        assert store.extend(db, one, 1, 0, b"sealed", keys[:30], 5) == 1
+        assert store.extend(db, one, 1, 1, b"rewards", (), 6) == 2
+    for experiment, epoch, before in ((one, 7, 2), (one, 1, 1), (other, 1, 2), (other + 1, 1, 0)):
+        with pytest.raises(Fenced), store.writing() as db:
+            store.extend(db, experiment, epoch, before, b"more", keys[30:], 7)
+    with pytest.raises(sa.exc.IntegrityError), store.writing() as db:
+        store.extend(db, one, 1, 2, b"more", keys[29:], 7)  # one of them was decided
+    with store.writing() as db:
+        assert [row.head for row in store.experiments(db)] == [2, 0]
+        assert list(store.log_after(db, one, 0)) == [(1, b"sealed"), (2, b"rewards")]
+        assert list(store.log_after(db, other, 0)) == []
+        assert store.known_keys(db, one, keys) == set(keys[:30])
+        assert store.known_keys(db, other, keys) == set()
+
+
 def test_what_a_fenced_writer_wrote_is_undone(store: Store) -> None:
-    one = added(store)
+    one, other = added(store), added(store, "two")
 
     def write() -> None:
         with store.writing() as db:
-            store.append(db, one, 1, b"sealed")
-            store.remember_keys(db, one, [b"k" * 16], 5)
-            store.move_head(db, one, epoch=7, before=0, after=1)
+            store.extend(db, other, 1, 0, b"sealed", [b"k" * 16], 5)
+            store.extend(db, one, 7, 0, b"sealed", [b"k" * 16], 5)
 
     with pytest.raises(Fenced):
         write()
     with store.writing() as db:
-        assert list(store.log_after(db, one, 0)) == []
-        assert store.known_keys(db, one, [b"k" * 16]) == set()
+        assert list(store.log_after(db, other, 0)) == []
+        assert store.known_keys(db, other, [b"k" * 16]) == set()
 
 
 def test_a_claim_fences_the_writer_before_and_leaves_ended_ones_alone(store: Store) -> None:
@@ -158,6 +175,29 @@ def test_request_keys_are_of_one_experiment_and_forgotten_by_age(store: Store) -
         assert store.known_keys(db, other, keys) == set(keys[:1])
     with pytest.raises(sa.exc.IntegrityError), store.writing() as db:
         store.remember_keys(db, one, keys[4:], 9)
+
+
+@pytest.mark.slow
+def test_keys_are_looked_up_and_not_read_through(postgres: Postgres) -> None:
+    """PostgreSQL keeps the plans of a session; one made for a short table reads all of a long one."""
+    store = Store(postgres.new_database())
+    store.migrate()
+    assert store.acquire()
+    keys = [index.to_bytes(16, "big") for index in range(30_000)]
+    with store.writing() as db:
+        store.remember_keys(db, 1, keys[:5], 5)
+        db.execute(sa.text("analyze request_keys"))
+    for _ in range(20):
+        with store.writing() as db:
+            assert store.known_keys(db, 1, keys[:20]) == set(keys[:5])
+    with store.writing() as db:
+        store.remember_keys(db, 1, keys[5:], 5)
+    read = "select seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables where relname = :name"
+    with store.writing() as db:
+        assert store.known_keys(db, 1, keys[:20]) == set(keys[:20])
+        rows = db.execute(sa.text(read), {"name": "request_keys"}).scalar_one()
+    store.close()
+    assert rows < 1_000
 
 
 def test_a_database_belongs_to_one_keyring(store: Store) -> None:

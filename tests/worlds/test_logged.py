@@ -16,8 +16,8 @@ import pytest
 import scipy.stats
 
 import dpbandits as dpb
-from dpbandits.errors import InvalidInput
-from dpbandits.features import Category, Number
+from dpbandits.errors import InvalidInput, ShortenedFeatures
+from dpbandits.features import Category, Hashed, Number
 from dpbandits.worlds import LoggedArms, LoggedContexts
 from dpbandits.worlds.arms import BernoulliWorld
 from dpbandits.worlds.logged.arms import EmpiricalWorld
@@ -56,6 +56,7 @@ def test_every_kind_of_table_gives_the_same_world(tmp_path: Path) -> None:
     arrays = {name: np.array(values) for name, values in LOG.items()}
     flags = frame.with_columns(pl.col("click").cast(pl.Boolean), pl.col("item").cast(pl.Categorical))
     files = [_written(tmp_path, suffix) for suffix in (".parquet", ".csv")]
+    files += [files[1].rename(tmp_path / "LOG.CSV"), _written(tmp_path, ".csv")]
     for source in (frame, frame.lazy(), arrays, flags, Arrow(), *files, str(tmp_path / "*.csv")):
         again = LoggedArms.read(source, **COLUMNS)
         assert (again.actions, again.rewards, again.weights) == (
@@ -130,7 +131,7 @@ def test_positions() -> None:
 
 
 def test_contexts_have_the_rates_of_their_rows() -> None:
-    world = LoggedContexts.read(LOG, **COLUMNS, context=["hour"])
+    world = LoggedContexts.read(LOG, **COLUMNS, context=["hour"], prior_rows=0)
     assert world.features == ((0.0,), (0.5,)) and world.shares == (3.0, 3.0)
     # Nothing is known of c at hour 0: it pays as in all.
     assert world.rates == ((0.5, 0.0, 1.0), (1.0, 0.0, 1.0))
@@ -170,7 +171,8 @@ def test_a_map_makes_features_of_texts() -> None:
 def test_a_feature_map_makes_features() -> None:
     features = dpb.FeatureMap([Number("hour", 0, 1), Category("word", ["x", "y"])])
     log = {**LOG, "word": ["x", "y", "x", "y", "x", "z"]}
-    world = LoggedContexts.read(log, **COLUMNS, context=["hour", "word"], features=features)
+    with pytest.warns(ShortenedFeatures, match="'word' has values .* in 17 % of .* such as 'z'"):
+        world = LoggedContexts.read(log, **COLUMNS, context=["hour", "word"], features=features)
     assert len(world.features) == 3 and world.problem(None).dimension == features.dimension
     assert world.features[0] == tuple(features.rows({"hour": 0.0, "word": "x"})[0])
 
@@ -206,7 +208,7 @@ def test_how_much_of_the_spread_within_contexts_is_chance() -> None:
     item, hour = chance.integers(2, size=4000), chance.integers(100, size=4000) / 100
     for rates, low, high in (([0.3, 0.3], 0.7, 1.0), ([0.1, 0.9], 0.0, 0.05)):
         log = {"item": item, "hour": hour, "click": chance.random(4000) < np.array(rates)[item]}
-        world = LoggedContexts.read(log, **COLUMNS, context=["hour"])
+        world = LoggedContexts.read(log, **COLUMNS, context=["hour"], prior_rows=0)
         assert low <= (world.spread_by_chance() or 0.0) <= high
         assert world.rows_per_cell() == pytest.approx(20, abs=2)
     alike = LoggedContexts(["a", "b"], [[0.5]], [1.0], [[0.5, 0.5]])
@@ -222,6 +224,97 @@ def test_rates_are_drawn_to_their_mean() -> None:
     assert drawn.arm_means() == pytest.approx(((0.201 + 1.301) / 6, (1.1 + 1.301) / 6))
     with pytest.raises(InvalidInput, match="expected prior_rows >= 0"):
         LoggedArms.read(LOG, **COLUMNS, prior_rows=-1)
+
+
+def test_a_row_that_is_added_weighs_as_much_as_the_actions_own() -> None:
+    """With propensities; c, whose rows weigh 1, is drawn no more than a, whose rows weigh more."""
+    world = LoggedArms.read(LOG, **COLUMNS, propensity="p", prior_rows=3)
+    overall = (6 + 0 + 1) / (10 + 4 + 1)
+    assert world.arm_means() == pytest.approx(
+        ((0.6 + overall) / 2, 3 * overall / (2 + 3), (1 + 3 * overall) / (1 + 3))
+    )
+    assert world.title == "the table, 3 rows of the average action added to each"
+
+
+def test_rates_in_contexts_are_drawn_to_those_in_all() -> None:
+    """Two rows at its action's rate, 2/3, 0 and 1, besides those of each; of a, two and one."""
+    world = LoggedContexts.read(LOG, **COLUMNS, context=["hour"], prior_rows=2)
+    assert world.prior_rows == 2
+    assert np.array(world.rates) == pytest.approx(
+        np.array([[(1 + 4 / 3) / 4, 0.0, 1.0], [(1 + 4 / 3) / 3, 0.0, 1.0]])
+    )
+    # In a single context, to the mean of all actions, as arms are.
+    alone = LoggedContexts.read(LOG, **COLUMNS, action_features=["price"], prior_rows=2)
+    assert alone.rates[0] == pytest.approx(LoggedArms.read(LOG, **COLUMNS, prior_rows=2).arm_means())
+    assert LoggedContexts.read(LOG, **COLUMNS, action_features=["price"]).prior_rows == 0
+    with pytest.raises(InvalidInput, match="expected prior_rows >= 0"):
+        LoggedContexts.read(LOG, **COLUMNS, context=["hour"], prior_rows=-1)
+
+
+@pytest.mark.parametrize("is_click", [True, False])
+def test_the_log_itself_says_how_far_rates_are_drawn(is_click: bool) -> None:
+    """Near what is best for rates of standard deviation 0.02: the variance of a reward over 0.02²."""
+    chance = np.random.default_rng(0)
+    contexts, rows = 300, 60_000
+    context, item = chance.integers(contexts, size=rows), chance.integers(3, size=rows)
+    true = np.clip(0.1 + 0.02 * chance.standard_normal((contexts, 3)), 0.0, 1.0)
+    noise = chance.random(rows) < true[context, item]
+    paid = noise if is_click else np.clip(true[context, item] + chance.uniform(-0.05, 0.05, rows), 0, 1)
+    log = {"item": item, "click": paid.astype(float), "hour": context / contexts}
+    best = (0.1 * 0.9 if is_click else 0.1**2 / 12) / 0.02**2
+
+    def error(prior_rows: float | None) -> float:
+        world = LoggedContexts.read(log, **COLUMNS, context=["hour"], prior_rows=prior_rows)
+        return float(np.square(np.array(world.rates) - true).mean())
+
+    found = LoggedContexts.read(log, **COLUMNS, context=["hour"])
+    assert found.prior_rows == pytest.approx(best, rel=0.3)
+    assert error(None) < 1.05 * min(error(0), error(best), error(1e9))
+    assert (error(None) < 0.5 * error(0)) == is_click
+    # Where contexts do not differ, rates are those in all; nor is a row for each pair a difference.
+    same = {**log, "click": chance.random(rows) < 0.1}
+    alike = LoggedContexts.read(same, **COLUMNS, context=["hour"])
+    assert alike.prior_rows > 1000 and np.array(alike.rates).std(axis=0).max() < 0.02
+    few = {"item": [0, 1], "click": [0, 1], "hour": [0.0, 0.5]}
+    assert LoggedContexts.read(few, **COLUMNS, context=["hour"]).prior_rows == 2
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_what_is_missing_is_what_was_declared_for_it(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"log{suffix}"
+    ages = [30.0, None, 54.0, None] * 10
+    frame = pl.DataFrame(
+        {
+            "item": ["a", "b"] * 20,
+            "click": [1, 0] * 20,
+            "age": ages if suffix == ".csv" else [math.nan if age is None else age for age in ages],
+            "land": ["de", None, "", "fr"] * 10 if suffix == ".csv" else ["de", None, None, "fr"] * 10,
+        }
+    )
+    frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
+    lands = Category("land", ["de", "fr"], other=True), Hashed("land", 4), Category("land", ["de", "fr"])
+    for land in lands:
+        features = dpb.FeatureMap([Number("age", 18, 90, missing=54), land])
+        world = LoggedContexts.read(path, **COLUMNS, context=["age", "land"], features=features)
+        given = {"age": [None, None, 30, 54], "land": [None, "fr", "de", None]}
+        assert np.array(world.features) == pytest.approx(features.rows(given))
+        rows = dpb.offline.read(path, **COLUMNS, features=features)
+        assert rows.contexts is not None and rows.contexts[:4] == pytest.approx(
+            features.rows({"age": [30, 54, 54, 54], "land": ["de", None, None, "fr"]})
+        )
+    refused = dpb.FeatureMap([Number("age", 18, 90), lands[0]])
+    said = "'age' is (empty|nan or infinite) in 20 rows of log.*, first in row 2"
+    with pytest.raises(InvalidInput, match=said):
+        LoggedContexts.read(path, **COLUMNS, context=["age", "land"], features=refused)
+
+
+def test_a_text_where_a_number_was_declared_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("row,item,click,age\n1,a,1,30\n2,b,0,n/a\n")
+    for missing in (None, 40):
+        features = dpb.FeatureMap([Number("age", 18, 90, missing=missing)])
+        with pytest.raises(InvalidInput, match=r"'age' is not a number in 1 row .* row 2, 'n/a'"):
+            LoggedContexts.read(path, **COLUMNS, context=["age"], features=features)
 
 
 def test_the_spread_of_rates_is_compared_with_chance() -> None:
@@ -365,6 +458,16 @@ FILES: list[tuple[str, Callable[[Path], object], str]] = [
     ("log.csv", lambda path: path.write_text("item,click\n,1\nb,1\n"), "'item' is empty in 1 row"),
     (
         "log.csv",
+        lambda path: path.write_text("item;click\na;1\nb;0\n"),
+        "log.csv has a single column, 'item;click': save it with commas between columns",
+    ),
+    (
+        "log.csv",
+        lambda path: path.write_text("item,click\na,1\nb,0\n", encoding="utf-16"),
+        "log.csv is not in UTF-8",
+    ),
+    (
+        "log.csv",
         lambda path: path.write_bytes(b"item,click\n\xff\xfe,1\nb,1\n"),
         "cannot read log.csv: ",
     ),
@@ -393,7 +496,7 @@ def test_a_truncated_parquet_file_is_one_sentence(tmp_path: Path) -> None:
     [
         (LOG, {}, "expected columns as context or action_features"),
         (LOG, {"context": "hour"}, "expected context as names of columns as a sequence"),
-        (LOG, {"context": ["word"]}, "column 'word' of the table holds texts; declare what they can be"),
+        (LOG, {"context": ["word"]}, "column 'word' of the table holds texts, such as 'x'; declare"),
         (LOG, {"context": ["stars"]}, "features of length up to 5, and 1 is the longest"),
         (LOG, {"context": ["hours"]}, "did you mean 'hour'"),
         (LOG, {"context": ["hour", "hour"]}, "column 'hour' cannot be both context and context"),
@@ -407,7 +510,7 @@ def test_a_truncated_parquet_file_is_one_sentence(tmp_path: Path) -> None:
         (
             _changed(hour=[DAY] * 6),
             {"context": ["hour"]},
-            "column 'hour' of the table is Date; expected",
+            "column 'hour' of the table is Date; expected numbers or names; make one of it first",
         ),
     ],
 )

@@ -60,6 +60,10 @@ class MAB:
             )
         checks.integer(least=1, limit=checks.MOST_IN_FLIGHT - 1, in_flight=in_flight)
         self.policy, self.seed, self.in_flight = policy, seed, int(in_flight)
+        if features is None and problem is None and not issubclass(Arms, policy.problem_kind):
+            raise InvalidInput(
+                f"{type(policy).__name__} decides by contexts: say how many numbers one has, features=3"
+            )
         self.problem = problem or _usual_problem(len(self.arms), features)
         if getattr(self.problem, "arms", None) != len(self.arms):
             raise InvalidInput(f"expected a problem of {len(self.arms)} arms, got {self.problem!r}")
@@ -87,8 +91,8 @@ class MAB:
                 "fit() comes first and once: fitting the same people again would spend the budget again"
             )
         if (contexts is not None) != self.is_contextual:
-            said = "a context for each row" if self.is_contextual else "no contexts, for arms have none"
-            raise InvalidInput(f"expected {said}")
+            wants = "a context for each row" if self.is_contextual else "no contexts"
+            raise InvalidInput(f"expected {wants}; features=… says how many numbers a context has")
         action = [self._number(arm) for arm in checks.sequence("decisions", decisions)]
         self._start(History(action=action, reward=rewards, features=contexts))
 
@@ -119,6 +123,11 @@ class MAB:
         if contexts is not None:
             raise InvalidInput("partial_fit() knows the contexts from predict(): leave them out")
         arms, given = checks.sequence("decisions", decisions), checks.sequence("rewards", rewards)
+        if arms and not self._open:
+            raise RoundError(
+                "nothing was predicted since the last partial_fit(): rows that another system chose "
+                "belong into fit()"
+            )
         if len(arms) != len(self._open) or len(given) != len(arms):
             raise RoundError(
                 f"expected decision and reward of each of the {len(self._open):,} predictions since the "

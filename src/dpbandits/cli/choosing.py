@@ -9,6 +9,8 @@ from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 from dpbandits.privacy.budgets import ApproxDP, Budget, NonPrivate, PureDP
 from dpbandits.worlds import Environment
 
+TWIN = " (twin)"  # after the name of a policy that is played as one
+
 
 def choose(
     names: Sequence[str], wanted: Sequence[Budget], world: Environment, *, twins: bool
@@ -97,6 +99,6 @@ def _with_twins(chosen: dict[str, Policy]) -> dict[str, Policy]:
     for label, one in chosen.items():
         twin = one.twin() if not isinstance(one.privacy, NonPrivate) else None
         if twin is not None and twin not in found.values():
-            short = f"{twin.name()} (twin)"
-            found[f"{label} (twin)" if short in found else short] = twin
+            short = f"{twin.name()}{TWIN}"
+            found[f"{label}{TWIN}" if short in found else short] = twin
     return found

@@ -10,7 +10,7 @@ import typer
 from dpbandits import checks
 from dpbandits.cli.choosing import choose
 from dpbandits.cli.command import given
-from dpbandits.cli.comparison import READING, Comparison
+from dpbandits.cli.comparison import Comparison
 from dpbandits.cli.data import Typed, about, from_propensities, logged_world, refuse_without_data
 from dpbandits.cli.output import (
     JSON,
@@ -91,10 +91,14 @@ def compare(
     features: str = typer.Option(
         None,
         help="With --data: columns of what is known of a person, and what they can be: "
-        "'age=18..90,device=phone|desktop,city=#16' (#: by 16 buckets).",
+        "'age=18..90?40,device=phone|desktop|*,city=#16' (?: where it is missing; *: all others; "
+        "#: by 16 buckets).",
     ),
     prior_rows: float = typer.Option(
-        0.0, help="With --data: draw rates to their mean, by so many rows of the average action in each."
+        None,
+        help="With --data: draw an action's rate to the mean of all actions, by so many rows; unless "
+        "given 0. With --features, its rate in a context to that in all, by as many as the log calls "
+        "for unless given.",
     ),
     rounds: str = typer.Option(
         "1e5", help="Rounds of each run. With --data as many as the log has rows, up to 1e6."
@@ -115,6 +119,9 @@ def compare(
     ),
     threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
     twins: bool = typer.Option(True, help="Add each policy's non-private twin."),
+    all_rows: bool = typer.Option(
+        False, "--all", help="Print all rows, where several budgets make them many; reports have them."
+    ),
     report: Path = typer.Option(None, help="Write a page with the plot, e.g. report.html."),
     plot: Path = typer.Option(None, help="Write the plot, e.g. regret.svg."),
     save: Path = typer.Option(None, help="Write the trace, e.g. trace.parquet."),
@@ -177,7 +184,7 @@ def compare(
             delays=delays,
             rounds_per_person=rounds_per_person,
         )
-    found = Comparison(trace, world, chosen, wanted, notes)
+    found = Comparison(trace, world, chosen, wanted, notes, shows_all=all_rows or bool(policies))
     # Before printing: whoever reads may not read on.
     if report is not None:
         with writing("report", report):
@@ -211,8 +218,10 @@ def _world(
 
 def _print(found: Comparison) -> None:
     """The table, how to read it, and the guarantees or, of several budgets, the answer."""
-    print_rows(found.shown(), f"Regret after {found.played()}")
-    console().print("\n".join((*READING, *found.whose_twins(), "")), style="dim")
+    print_rows(found.shown(), f"Regret after {found.played()}", spare=("worst run",))
+    for sentence in found.about_hidden():
+        console().print(f"{sentence} --all prints them; --report and --json have all.", style="dim")
+    console().print("\n".join((*found.reading(), "")), style="dim")
     if found.is_of_several:
         for sentence in found.takeaways():
             console().print(sentence)

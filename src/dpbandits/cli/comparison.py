@@ -1,31 +1,32 @@
 """What `dpbandits compare` found, as rows, sentences, pictures and a page."""
 
+import contextlib
 import math
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dpbandits.cli.choosing import TWIN
 from dpbandits.cli.data import about
 from dpbandits.cli.output import typed_command
+from dpbandits.errors import InvalidInput
 from dpbandits.notation import typed
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import Budget, NonPrivate
+from dpbandits.recommend import recommend
 from dpbandits.reports.html import Page
 from dpbandits.reports.kept import mean_and_interval
 from dpbandits.reports.tables import Ratio
 from dpbandits.simulation import Trace
 from dpbandits.simulation.kept import kept_by_uniform, without_budget
+from dpbandits.simulation.run import problem_of
 from dpbandits.wording import ROUNDING, counted, number
 from dpbandits.worlds import Environment, LoggedArms, LoggedContexts
 
-READING = (
-    "kept: expected reward as a share of that of always playing the best action.",
-    "±: standard error of the mean regret over runs; a difference within it is not a gain.",
-    "× twin: regret as a multiple of that of the same algorithm without privacy.",
-)
-INTERVAL = "Here ± is half a 95 % interval of the mean over runs."
+_BEST = 3  # policies at each budget that are shown unless all are asked for
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Comparison:
     chosen: dict[str, Policy]
     budgets: Sequence[Budget]
     notes: list[str] = field(default_factory=list)
+    shows_all: bool = True
 
     @property
     def is_of_several(self) -> bool:
@@ -56,6 +58,8 @@ class Comparison:
             twin = held.twin()
             of_twin = regret[labels[twin]] if twin in labels else 0.0
             row["times_twin"] = Ratio(row["mean_regret"] / of_twin) if of_twin > ROUNDING else None
+            _, half = mean_and_interval(self.trace.regret(row["policy"])[:, -1])
+            row["regret_interval"] = None if math.isnan(half) else half
             mean, half = mean_and_interval(self.trace.reward_kept(row["policy"]))
             row["reward_kept"] = None if math.isnan(mean) else mean
             row["kept_interval"] = None if math.isnan(half) else half
@@ -70,12 +74,50 @@ class Comparison:
         """What random actions lose, all rounds together."""
         return float(self.trace.header["rounds"]) * self.world.uniform_regret()
 
-    def with_uniform(self) -> list[dict[str, Any]]:
+    @cached_property
+    def recommended(self) -> dict[str, str]:
+        """By budget, the label of what `dpbandits recommend` names there, if it was played."""
+        header, found = self.trace.header, {}
+        problem = problem_of(self.world, header["rounds"], header.get("rounds_per_person"))
+        labels = {policy: label for label, policy in self.chosen.items()}
+        for held in self.budgets:
+            with contextlib.suppress(InvalidInput):  # nothing is, for this problem and budget
+                named = recommend(problem, held).policy
+                if named in labels:
+                    found[typed(held)] = labels[named]
+        return found
+
+    @cached_property
+    def best(self) -> list[dict[str, Any]]:
+        """The best few rows of each budget, and what is recommended there."""
+        places: Counter[str] = Counter()
+        found = []
+        for row in self.rows:
+            places[row["budget"]] += 1
+            if places[row["budget"]] <= _BEST or row["policy"] in self.recommended.values():
+                found.append(row)
+        return found
+
+    @property
+    def hidden(self) -> int:
+        """How many rows a table has not, unless all are asked for."""
+        return 0 if self.shows_all or not self.is_of_several else len(self.rows) - len(self.best)
+
+    def about_hidden(self) -> list[str]:
+        """A sentence about rows that are not shown."""
+        if not self.hidden:
+            return []
+        return [
+            f"Shown are the best {_BEST} at each budget, and what is recommended there: "
+            f"{self.hidden} of {len(self.rows)} rows are not."
+        ]
+
+    def _with_uniform(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows, and one to compare them with."""
-        empty = ("standard_error", "worst_run", "ns_per_round", "times_twin", "kept_interval")
+        empty = ("regret_interval", "worst_run", "ns_per_round", "times_twin", "kept_interval")
         found = {"policy": "uniform play", "guarantee": "", "mean_regret": self.uniform_regret}
         found |= {"reward_kept": self.kept_by_uniform(), "budget": "none"}
-        return [*self.rows, found | dict.fromkeys(empty)]
+        return [*rows, found | dict.fromkeys(empty)]
 
     def shown(self) -> list[dict[str, Any]]:
         """What fits into 80 columns: how long it took is in the report and in the JSON."""
@@ -85,16 +127,31 @@ class Comparison:
                 "guarantee": row["guarantee"],
                 "kept": percent(row["reward_kept"]),
                 "regret": row["mean_regret"],
-                "±": row["standard_error"],
+                "±": row["regret_interval"],
                 "worst run": row["worst_run"],
                 "× twin": row["times_twin"],
             }
-            for row in self.with_uniform()
+            for row in self._with_uniform(self.best if self.hidden else self.rows)
         ]
 
+    def reading(self) -> list[str]:
+        """What the columns are."""
+        found = ["kept: expected reward as a share of that of always playing the best action."]
+        if self.trace.header["runs"] > 1:
+            runs = counted(self.trace.header["runs"], "run")
+            found.append(
+                f"±: half of a 95 % confidence interval of the mean over {runs} (Student's t); where "
+                "two intervals overlap, neither policy is shown to be better."
+            )
+        found.append("× twin: regret as a multiple of that of the same algorithm without privacy.")
+        return [*found, *self.whose_twins()]
+
     def name_of(self, label: str) -> str:
-        """A label without its budget, which another column has."""
-        return without_budget(label, self.chosen[label].privacy) if label in self.chosen else label
+        """A label without its budget, which another column has; of several, `none` says it is a twin."""
+        bare = label.removesuffix(TWIN) if self.is_of_several else label
+        for held in self.budgets:
+            bare = without_budget(bare, held)
+        return bare
 
     def kept_by_uniform(self) -> float | None:
         """The share of the reward that random actions keep."""
@@ -112,11 +169,21 @@ class Comparison:
         for held in (*(one for one in self.budgets if not isinstance(one, NonPrivate)), NonPrivate()):
             rows = [row for row in self.rows if row["budget"] == typed(held)]
             if rows and rows[0]["reward_kept"] is not None:
-                name = self.name_of(rows[0]["policy"])
                 under = "Without privacy" if isinstance(held, NonPrivate) else f"At {held}"
-                found.append(f"{under}, {name} keeps {_with_interval(rows[0])} of the best reward.")
-        found.append(f"Uniform play keeps {percent(self.kept_by_uniform())}.")
-        return [*found, INTERVAL] if self.trace.header["runs"] > 1 else found
+                found.append(f"{under}, {self._best_of(rows)}.")
+        return [*found, f"Uniform play keeps {percent(self.kept_by_uniform())}."]
+
+    def _best_of(self, rows: list[dict[str, Any]]) -> str:
+        """What the best policy of a budget keeps, and the recommended one."""
+        first, label = rows[0], self.recommended.get(rows[0]["budget"])
+        named = self.name_of(first["policy"])
+        if label == first["policy"]:
+            named += ", which is recommended,"
+        said = f"{named} keeps {_with_interval(first)} of the best reward"
+        others = [row for row in rows[1:] if row["policy"] == label]
+        for row in others:
+            said += f"; {self.name_of(row['policy'])}, which is recommended, {_with_interval(row)}"
+        return said
 
     def whose_twins(self) -> list[str]:
         """A sentence for each twin that has another name."""
@@ -157,7 +224,10 @@ class Comparison:
         said = self.takeaways()
         page.text(*([" ".join(said)] if self.is_of_several else said))
         if self.is_of_several:
-            caption = "Mean over runs with its 95 % interval; the best action's reward is 100 %."
+            caption = (
+                "Mean over runs with its 95 % interval, side by side where budgets are the same; the "
+                "best action's reward is 100 %."
+            )
             if len({type(held) for held in self.budgets} - {NonPrivate}) > 1:
                 caption += " Definitions of privacy have a panel each: no axis holds two of them."
         else:
@@ -165,7 +235,10 @@ class Comparison:
         page.picture(self.picture(), caption)
         if isinstance(self.world, LoggedArms | LoggedContexts):
             page.section("What was played").text(*about(self.world))
-        page.section("Reward and regret at the last round").table(self._table())
+        page.section("Reward and regret at the last round")
+        page.table(self._table(self.best if self.hidden else self.rows))
+        if self.hidden:
+            page.text(*self.about_hidden()).folded("All rows", self._table(self.rows))
         page.text(*self.notes)
         page.section("Guarantees").text(*self.sentences())
         page.section("How to read this").text(
@@ -174,7 +247,7 @@ class Comparison:
             "μ-GDP, somebody who sees all decisions can guess which of two values one person brought no "
             "better than whether a draw is from N(0, 1) or from N(μ, 1). Policies that first try every "
             "arm do so in the order given, which is why a curve may start flat.",
-            " ".join((*READING, "± after a share: half a 95 % interval.", *self.whose_twins())),
+            " ".join(self.reading()),
         )
         page.section("How to make this page again")
         page.command(typed_command() if sys.argv[1:2] == ["compare"] else "compare")
@@ -184,17 +257,20 @@ class Comparison:
         )
         return page
 
-    def _table(self) -> list[dict[str, Any]]:
+    def _table(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows as a page has them: shares in percent, budgets once."""
-        hidden = ("budget", "reward_kept", "kept_interval")
         return [
             {
                 "policy": self.name_of(row["policy"]),
                 "guarantee": row["guarantee"],
-                "reward_kept": _with_interval(row),
+                "reward kept": _with_interval(row),
+                "regret": row["mean_regret"],
+                "±": row["regret_interval"],
+                "worst run": row["worst_run"],
+                "× twin": row["times_twin"],
+                "ns a round": row["ns_per_round"],
             }
-            | {key: value for key, value in row.items() if key not in ("policy", "guarantee", *hidden)}
-            for row in self.with_uniform()
+            for row in self._with_uniform(rows)
         ]
 
 
@@ -210,7 +286,7 @@ def _with_interval(row: dict[str, Any]) -> str | None:
 
 
 def _times_twin(row: dict[str, Any]) -> str:
-    error = "" if row["standard_error"] is None else f" ± {row['standard_error']:,.0f}"
+    error = "" if row["regret_interval"] is None else f" ± {row['regret_interval']:,.0f}"
     return (
         f"{row['policy']} at {row['guarantee']}: {row['mean_regret']:,.0f}{error}, "
         f"{row['times_twin']} times the regret of its twin."

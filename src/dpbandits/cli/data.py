@@ -1,5 +1,6 @@
 """A log as typed after `--data`, as a world."""
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +13,9 @@ from dpbandits.cli.command import given
 from dpbandits.errors import InvalidInput, ShortenedFeatures
 from dpbandits.extras import check_installed
 from dpbandits.features import Category, Column, FeatureMap, Hashed, Number
-from dpbandits.notation import number, whole
-from dpbandits.wording import counted
+from dpbandits.notation import number as read_number
+from dpbandits.notation import whole
+from dpbandits.wording import counted, number
 from dpbandits.worlds import LoggedArms, LoggedContexts
 
 OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "features", "prior_rows")
@@ -40,22 +42,41 @@ class Typed(NamedTuple):
     propensity: str | None
     position: str | None
     features: str | None
-    prior_rows: float
+    prior_rows: float | None
 
 
 def about(world: LoggedArms | LoggedContexts) -> tuple[str, ...]:
     """What to know of a comparison on a log."""
     if isinstance(world, LoggedContexts):
-        return (*_few_rows(world), *ABOUT)
+        return (*_drawn(world), *_few_rows(world), *ABOUT)
     chance = world.chance_of_spread()
     if chance is None or chance < _SURPRISING:
         return ABOUT
     return (
         f"The rates of {world.title} do not show that its actions differ: if all paid alike, rates this "
         f"far apart would be seen in {100 * chance:.2g} % of logs (χ² test). What there seems to be to "
-        "learn may be chance; --prior-rows draws rates to their mean.",
+        "learn may be chance; --prior-rows 100 draws rates to their mean, by so many rows.",
         *ABOUT,
     )
+
+
+def _drawn(world: LoggedContexts) -> list[str]:
+    """How much rates in contexts were drawn to those in all, and how to have them otherwise."""
+    if not world.prior_rows:
+        return ["Rates in contexts are taken as they are, however few rows they have (--prior-rows 0)."]
+    if world.prior_rows == world.rows:
+        return [
+            f"In {world.title} an action's rate differs between contexts no more than chance would make "
+            "it, so it is hardly more than its rate in all contexts; --prior-rows 0 takes rates as they "
+            "are."
+        ]
+    rows = number(float(f"{world.prior_rows:.2g}"))
+    return [
+        f"An action's rate in a context is drawn to its rate in all contexts by {rows} rows: with "
+        f"{rows} rows of its own it is half way between. Unless --prior-rows says how many, it is as "
+        "many as the log itself calls for, by how much rates differ between contexts beyond chance "
+        "(Bühlmann and Straub, 1970)."
+    ]
 
 
 def _few_rows(world: LoggedContexts) -> list[str]:
@@ -68,7 +89,7 @@ def _few_rows(world: LoggedContexts) -> list[str]:
         f"{contexts} × {actions}: about {rows:,.0f} rows of each action in the median context. Chance "
         f"alone would make {100 * chance:.0f} % of the spread of rates within contexts, so the best "
         "action of each is often a matter of chance, the 100 % line is too high and every share kept is "
-        "too low: name fewer columns, or round their values in the log."
+        "too low: name fewer columns, round their values in the log, or give more --prior-rows."
     ]
 
 
@@ -83,23 +104,30 @@ def logged_world(path: Path, typed: Typed) -> tuple[LoggedArms | LoggedContexts,
     check_installed("tables")
     if typed.action is None or typed.reward is None:
         raise InvalidInput("--data needs the names of two columns: --action item --reward click")
-    if typed.features is not None and typed.prior_rows:
-        raise InvalidInput("--prior-rows is for arms; leave out --features")
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ShortenedFeatures)
             world = _read(path, typed)
-        return world, [str(warning.message) for warning in caught]
+        return world, [_as_typed(str(warning.message), typed) for warning in caught]
     except InvalidInput as error:  # as it is said on the command line
-        said = str(error).replace("reward_range=(low, high)", "--reward-range low,high")
-        raise InvalidInput(said) from None
+        raise InvalidInput(_as_typed(str(error), typed)) from None
+
+
+def _as_typed(said: str, typed: Typed) -> str:
+    """What is said of Python's options, of those of the command line."""
+    said = said.replace("reward_range=(low, high)", "--reward-range low,high")
+    said = said.replace("prior_rows", "--prior-rows").replace("(other=True)", "('…|*')")
+    said = re.sub(r"say at='?(.+?)'?$", rf"say --position {typed.position}=\1", said)
+    declared = r"Number\('(.+)', …, missing=…\), Category or Hashed"
+    return re.sub(declared, r"--features '\1=low..high?value' or '\1=a|b'", said)
 
 
 def _read(path: Path, typed: Typed) -> LoggedArms | LoggedContexts:
     if typed.features is None:
-        return LoggedArms.read(path, **_columns(typed), prior_rows=typed.prior_rows)
+        return LoggedArms.read(path, **_columns(typed), prior_rows=typed.prior_rows or 0.0)
     context, features = _features(typed.features)
-    return LoggedContexts.read(path, context=context, features=features, **_columns(typed))
+    given: dict[str, Any] = {"features": features, "prior_rows": typed.prior_rows}
+    return LoggedContexts.read(path, context=context, **given, **_columns(typed))
 
 
 def from_propensities(path: Path, typed: Typed, world: LoggedArms | LoggedContexts) -> list[str]:
@@ -138,25 +166,40 @@ def _features(text: str) -> tuple[list[str], FeatureMap | None]:
 
 
 def _declared(part: str) -> Column:
-    """``age=18..90``, ``device=phone|desktop`` or ``city=#64``, by so many buckets."""
+    """``age=18..90?40`` (40 if missing), ``device=phone|desktop|*`` (* for others), ``city=#64``."""
     name, _, values = (word.strip() for word in part.partition("="))
     low, between, high = values.partition("..")
     if between:
-        return Number(name, number(low, f"{name} from"), number(high, f"{name} to"))
+        high, asked, missing = high.partition("?")
+        ends = _end(name, low), _end(name, high)
+        return Number(name, *ends, missing=_end(name, missing) if asked else None)
     if values.startswith("#"):
         return Hashed(name, whole(values[1:], f"buckets of {name}"))
     if values:
-        return Category(name, [value.strip() for value in values.split("|")])
+        listed = [value.strip() for value in values.split("|")]
+        others = listed[-1] == "*" and len(listed) > 1
+        return Category(name, listed[:-1] if others else listed, other=others)
     raise InvalidInput(
         f"what can {name} be? write {name}=0..100 for numbers, {name}=a|b for names, {name}=#16 for "
         "names by 16 buckets"
     )
 
 
+def _end(name: str, text: str) -> float:
+    """One end of a declared range."""
+    try:
+        return read_number(text, name)
+    except InvalidInput:
+        raise InvalidInput(
+            f"expected numbers in the range of {name}, such as {name}=0..100, got {text!r}; of a date "
+            "make a number or a name first, such as its day of the week"
+        ) from None
+
+
 def _range(text: str | None) -> tuple[float, float]:
     if text is None:
         return 0.0, 1.0
-    ends = [number(part, "reward-range") for part in text.split(",")]
+    ends = [read_number(part, "reward-range") for part in text.split(",")]
     if len(ends) != 2:
         raise InvalidInput(f"expected --reward-range as low,high, such as 1,5; got {text!r}")
     return ends[0], ends[1]

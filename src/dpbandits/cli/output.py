@@ -133,11 +133,24 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=1))
 
 
-def print_rows(rows: Sequence[Row], title: str | None = None) -> None:
-    """Rows as a table; its title may be wider."""
+def print_rows(rows: Sequence[Row], title: str | None = None, *, spare: Sequence[str] = ()) -> None:
+    """Rows as a table; its title may be wider. `spare` columns go first where there is no room."""
+    screen = console()
     if title:
-        console().print(title, style="bold", markup=False)
-    console().print(terminal_table(rows))
+        screen.print(title, style="bold", markup=False)
+    dropped: list[str] = []
+    for key in spare:
+        if _width(screen, rows) > screen.width:
+            rows = [{name: row[name] for name in row if name != key} for row in rows]
+            dropped.append(key)
+    screen.print(terminal_table(rows))
+    if dropped:
+        screen.print(f"not shown, for want of room: {', '.join(dropped)}", style="dim")
+
+
+def _width(screen: Console, rows: Sequence[Row]) -> int:
+    """How wide a table would be if nothing of it were broken."""
+    return screen.measure(terminal_table(rows), options=screen.options.update(width=9999)).maximum
 
 
 def spelled(kind: type) -> str:

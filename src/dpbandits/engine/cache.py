@@ -2,9 +2,14 @@
 
 Numba's own cache does not notice an edit in the file of a function that is *called*. So each state of
 the sources has a folder of its own, named by their hash.
+
+And it numbers its files as they come: of two processes that compile for different policies at the same
+time, both may take the same number, and from then on one policy is played by the code of the other. So
+here a file is named by what it is for, and written before it is listed.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import shutil
@@ -41,7 +46,23 @@ def compiled(*functions: Callable[..., Any], outside: tuple[str, ...] = ()) -> l
     """The functions as compiled ones, kept on disk where there is room; `outside` as for the hash."""
     with _LOCK, own_cache(outside) as usable:
         jit = numba.njit(cache=usable, nogil=True, pipeline_class=Whole, **OPTIONS)
-        return [jit(function) for function in functions]
+        return [named_by_key(jit(function)) for function in functions]
+
+
+def named_by_key(dispatcher: Any) -> Any:
+    """The same, with files on the disk that no other process can take for something else."""
+    kept = getattr(dispatcher._cache, "_cache_file", None)  # none where nothing is kept
+    if kept is not None:
+        kept.save = functools.partial(_save, kept)
+    return dispatcher
+
+
+def _save(kept: Any, key: Any, data: Any) -> None:
+    digest = int(hashlib.sha256(kept._dump(key)).hexdigest()[:16], 16)
+    name = kept._data_name(digest)
+    kept._save_data(name, data)
+    # Another process may list its own at the same moment; what is not listed is compiled again.
+    kept._save_index({**kept._load_index(), key: name})
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from dpbandits.engine.cache import own_cache
+from dpbandits.engine.cache import named_by_key, own_cache
 from dpbandits.engine.loop import Ledger, modules_outside, run_rounds
 from dpbandits.engine.philox import CHANGING, FIXED, SIZE, Philox, set_philox, start_philox
 from dpbandits.engine.state import ANYTHING, FROM_RECIPE, classes, limits_of
@@ -284,7 +284,7 @@ def _compile(function: Any, states: tuple[type, ...], registers: int | None) -> 
     settings: Any = import_module("numba.cuda.core.config")
     # A kernel on the disk is not asked how many registers it was made for: each number has a folder.
     with own_cache(modules_outside(states), settings, f"registers-{registers}") as usable:
-        return cuda.jit(cache=usable, max_registers=registers)(function)
+        return named_by_key(cuda.jit(cache=usable, max_registers=registers)(function))
 
 
 @contextlib.contextmanager

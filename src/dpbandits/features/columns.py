@@ -49,6 +49,11 @@ class Column(Recipe):
     def names(self) -> tuple[str, ...]:
         """What each of them is called."""
 
+    @property
+    def allows_missing(self) -> bool:
+        """Whether it says what a missing value becomes."""
+        return True
+
     @abstractmethod
     def block(self, values: NDArray[Any]) -> Block:
         """The values of n rows, as numbers; NaN where a number is missing."""
@@ -94,6 +99,11 @@ class Number(Column):
     def names(self) -> tuple[str, ...]:
         """That of the column."""
         return (self.column,)
+
+    @property
+    def allows_missing(self) -> bool:
+        """If something stands for it."""
+        return self.missing is not None
 
     def block(self, values: NDArray[Any]) -> Block:
         """Scaled, cut off."""

@@ -111,7 +111,7 @@ class FeatureMap(Features):
         """
         rows, outside, missing = self._read(table)
         for column, absent in zip(self.columns, missing, strict=True):
-            if isinstance(column, Number) and column.missing is None and absent.any():
+            if not column.allows_missing and absent.any():
                 raise InvalidInput(
                     f"column {column.column!r} has no number in row {int(absent.argmax())}: say what "
                     f"stands for it, Number({column.column!r}, …, missing=0); rows must not be left out "

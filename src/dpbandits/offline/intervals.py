@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
+import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from dpbandits import checks
 
@@ -20,7 +20,7 @@ def normal_interval(values: Array, confidence: float) -> tuple[float, float]:
     mean = float(values.mean())
     if values.size < 2:
         return -math.inf, math.inf
-    quantile = float(stdtrit(values.size - 1, 0.5 + 0.5 * confidence))
+    quantile = float(scipy.special.stdtrit(values.size - 1, 0.5 + 0.5 * confidence))
     half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
     return mean - half, mean + half
 

@@ -29,8 +29,14 @@ guarantee is about. How much likelier the results are on one log than on the oth
 - without contexts that is the whole promise of the policy, since the action of a row was drawn at random
   and tells nothing of the person;
 - with contexts it is less than the policy promises in use, where a person's context may be replaced too.
-  **Nothing is promised for that here:** another context may match where this one did not, and that is
-  one round more or less. In use every person is a round, so there the promise holds in full.
+  **Nothing is promised for that here.** Take two logs that differ in the context of row j, and fix the
+  results of all draws. Decisions that do not match cost nothing: they are functions of the row's own
+  context and of results. But row j may match in one log alone. From then on the t-th round is another
+  row in the two logs, for every t: each batch to come has a row that the other log's has not, and they
+  end at other rows. So the runs differ in a row of every release to come, where a guarantee about one
+  replaced round pays for the releases that one round is part of; group privacy would charge for all of
+  them. In use every person is a round, so there the promise holds in full. Rounds that store nothing,
+  in place of skipped rows, would keep it here, and would fill batches with K − 1 empty rounds of K.
 
 The rewards of matched rows, their mean and its interval are raw data: for those who may see the log.
 
@@ -46,8 +52,8 @@ from dataclasses import replace as replaced
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
-from scipy.stats import chisquare
 
 from dpbandits import checks
 from dpbandits.engine.streams import Seed
@@ -189,7 +195,7 @@ def refuse_unless_uniform(rows: Rows) -> None:
             raise InvalidInput(f"the propensities are not all 1/{count}: {advice}")
         return
     counts = np.bincount(rows.actions, minlength=count)
-    if chisquare(counts).pvalue < _RISK:
+    if scipy.stats.chisquare(counts).pvalue < _RISK:
         most = int(counts.argmax())
         raise InvalidInput(
             f"action {rows.labels[most]!r} has {counts[most]:,} of {len(rows):,} rows, among {count} "

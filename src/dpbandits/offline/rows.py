@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import extra
-from dpbandits.features import FeatureMap, Number
+from dpbandits.features import FeatureMap
 from dpbandits.worlds.logged.table import (
     ACTION,
     PROPENSITY,
@@ -103,7 +103,13 @@ def read(
     context = [] if features is None else [column.column for column in features.columns]
     roles: dict[str, Any] = {"propensity": propensity, "position": position, "at": at}
     log = read_log(
-        source, action=action, reward=reward, context=context, reward_range=reward_range, **roles
+        source,
+        action=action,
+        reward=reward,
+        context=context,
+        features=features,
+        reward_range=reward_range,
+        **roles,
     )
     frame = log.collect(log.frame)
     known = sorted_labels(frame[ACTION].unique().to_list())
@@ -114,7 +120,7 @@ def read(
         rewards=frame[REWARD].to_numpy(),
         labels=tuple(known),
         propensities=None if propensity is None else frame[PROPENSITY].to_numpy(),
-        contexts=None if features is None else features.rows(_with_numbers(frame, features)),
+        contexts=None if features is None else features.rows(frame),
         features=features,
         reward_range=reward_range,
     )
@@ -135,16 +141,6 @@ def _places(names: "pl.Series", column: str, labels: list[Label]) -> NDArray[np.
             f"column {column!r} has {checks.shown(unknown)}, which is not among the labels"
         )
     return found.to_numpy()
-
-
-def _with_numbers(frame: "pl.DataFrame", features: FeatureMap) -> "pl.DataFrame":
-    """Texts, as a CSV file has them, as the numbers that they are declared to be."""
-    with extra("tables"):
-        import polars as pl
-
-    declared = [column.column for column in features.columns if isinstance(column, Number)]
-    texts = [name for name in declared if frame.schema[name] == pl.String]
-    return frame.with_columns(pl.col(texts).str.strip_chars().cast(pl.Float64, strict=False))
 
 
 def _whole_numbers(given: Any, count: int) -> NDArray[np.int64]:

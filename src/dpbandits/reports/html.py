@@ -13,6 +13,7 @@ from dpbandits.version import __version__
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_SIZES = 0.75, 1.5  # pixels a point of a picture: between, its letters are neither tiny nor huge
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 58rem; margin: 2.5rem auto; padding: 0 1rem;
@@ -24,7 +25,13 @@ th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid #e2e8f
 th { font-weight: 600; border-bottom: 2px solid #cbd5e0; } td.number, th.number { text-align: right; }
 td:first-child { white-space: nowrap; }
 div.wide { overflow-x: auto; } code { background: #f1f5f9; padding: .1rem .3rem; }
-figure { margin: 1.2rem 0; } svg { width: 100%; height: auto; }
+figure { margin: 1.2rem 0; overflow-x: auto; } svg { width: 100%; height: auto; }
+summary { cursor: pointer; margin: 1rem 0; } p code { overflow-wrap: anywhere; }
+@media (max-width: 40rem) {
+  body { margin: 1.2rem auto; } table { font-size: .85rem; } th, td { padding: .35rem .45rem; }
+  th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
+  td:first-child { white-space: normal; }
+}
 footer { color: #718096; font-size: .85rem; margin-top: 2.5rem; }
 """
 
@@ -55,21 +62,12 @@ class Page:
 
     def table(self, rows: Sequence[Row]) -> "Page":
         """Rows of the same keys."""
-        kinds = {key: ' class="number"' if is_numeric(rows, key) else "" for key in rows[0]}
-        head = "".join(f"<th{kind}>{html.escape(heading(key))}</th>" for key, kind in kinds.items())
-        cells = zip(*(column(rows, key) for key in kinds), strict=True)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{kind}>{html.escape(text)}</td>"
-                for kind, text in zip(kinds.values(), row, strict=True)
-            )
-            + "</tr>"
-            for row in cells
-        )
-        self._parts.append(
-            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        )
+        self._parts.append(_table(rows))
+        return self
+
+    def folded(self, title: str, rows: Sequence[Row]) -> "Page":
+        """A table that opens when its title is clicked."""
+        self._parts.append(f"<details><summary>{html.escape(title)}</summary>{_table(rows)}</details>")
         return self
 
     def picture(self, figure: "Figure", caption: str = "") -> "Page":
@@ -80,7 +78,9 @@ class Page:
         with matplotlib.rc_context(SVG_SETTINGS):
             figure.savefig(buffer, format="svg", metadata=SVG_ABOUT)
         drawing = buffer.getvalue()
-        drawing = drawing[drawing.index("<svg") :]
+        least, most = (round(size * 72 * figure.get_figwidth()) for size in _SIZES)
+        size = f"min-width: {least}px; max-width: {most}px"
+        drawing = f'<svg style="{size}"{drawing[drawing.index("<svg") + 4 :]}'
         label = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
         self._parts.append(f"<figure>{drawing}{label}</figure>")
         return self
@@ -96,3 +96,19 @@ class Page:
             encoding="utf-8",
         )
         return path
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """Rows of the same keys; where it is wider than the page, it moves within it."""
+    kinds = {key: ' class="number"' if is_numeric(rows, key) else "" for key in rows[0]}
+    head = "".join(f"<th{kind}>{html.escape(heading(key))}</th>" for key, kind in kinds.items())
+    cells = zip(*(column(rows, key) for key in kinds), strict=True)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{html.escape(text)}</td>" for kind, text in zip(kinds.values(), row, strict=True)
+        )
+        + "</tr>"
+        for row in cells
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

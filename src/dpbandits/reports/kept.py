@@ -18,8 +18,8 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.reports.figures import legend_beside, light_axes, line_style, new_figure
-from dpbandits.wording import counted, number
+from dpbandits.reports.figures import light_axes, line_style, new_figure
+from dpbandits.wording import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 Runs = NDArray[np.float64]
 _COLOURED = 6  # policies with a colour of their own; the others are grey
 _GREY = "#9aa5b1"
+_UNIFORM, _OTHERS = "uniform play", " others"
+# As parts of an axis: between curves, from the last budget to none, between the numbers of ticks.
+_ASIDE, _TO_NONE, _BETWEEN = 0.006, 0.15, 0.07
 
 
 def mean_and_interval(runs: Runs, coverage: float = 0.95) -> tuple[float, float]:
@@ -61,12 +64,12 @@ class Kept:
         return {name: sorted(listed, key=lambda one: axis_of(one)[1]) for name, listed in found.items()}
 
     def draw(self) -> "Figure":
-        """A panel for each kind of budget, on a log axis."""
+        """A panel for each kind of budget, on a log axis; one legend below them."""
         panels = self.axes()
         if not panels:
             raise InvalidInput("reward against privacy needs a budget; all of these policies have none")
-        figure, axes = new_figure(len(panels), width=6.4 if len(panels) == 1 else 4.6, height=4.6)
-        figure.set_size_inches(figure.get_figwidth() + 2.6, figure.get_figheight())
+        width = 6.4 if len(panels) == 1 else 4.6
+        figure, axes = new_figure(len(panels), width=width, height=4.4)
         for panel, (label, budgets) in zip(axes, panels.items(), strict=True):
             self._panel(panel, budgets)
             panel.set_xlabel(label)
@@ -75,8 +78,31 @@ class Kept:
             panel.set_ylim(low, high)
             panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.4g} %")
         axes[0].set_ylabel("reward kept, as a share of the best action's")
-        legend_beside(axes[-1], fontsize="small")
+        self._legend(figure, axes)
         return figure
+
+    def _legend(self, figure: "Figure", axes: "Sequence[Axes]") -> None:
+        """From top to bottom as lines end at the right of the first panel that has them."""
+        ends: dict[str, tuple[float, Any]] = {}
+        for panel in axes:
+            for line in panel.get_lines():
+                label, height = str(line.get_label()), float(np.asarray(line.get_ydata())[-1])
+                if not label.startswith("_"):
+                    ends.setdefault(label, (height, line))
+        order = sorted(
+            ends, key=lambda label: (label == _UNIFORM, label.endswith(_OTHERS), -ends[label][0])
+        )
+        columns = 2 if len(axes) == 1 else 3
+        rows = -(-len(order) // columns)
+        figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.21 * rows)
+        figure.legend(
+            [ends[label][1] for label in order],
+            order,
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+            fontsize="small",
+        )
 
     def _limits(self) -> tuple[float, float]:
         """From uniform play, or what is below it, to what is possible."""
@@ -88,22 +114,46 @@ class Kept:
 
     def _panel(self, axes: "Axes", budgets: Sequence[Budget]) -> None:
         places = [axis_of(budget)[1] for budget in budgets]
+        span = math.log10(places[-1] / places[0]) or 1.0
         names = self._by_mean()
+        coloured = names if len(names) == _COLOURED + 1 else names[:_COLOURED]
+        twins = [name for name in coloured if self.twin_of(name) is not None]
+        without = places[-1] * 10.0 ** (_TO_NONE * span)
         for index, name in enumerate(names):
-            coloured = index < _COLOURED or len(names) == _COLOURED + 1
             shown = [held for held in budgets if held in self.private[name]]
-            self._curve(axes, name, shown, index if coloured else None, len(names) - _COLOURED)
-        if (best := self.best_open()) is not None:
-            mean, half = mean_and_interval(self.open[best])
-            axes.axhline(mean, color="#1d2430", linewidth=1.4, label=f"without privacy: {best}")
-            if not math.isnan(half):
-                axes.axhspan(mean - half, mean + half, color="#1d2430", alpha=0.12, linewidth=0)
-        axes.axhline(self.uniform, color="#1d2430", linewidth=1.4, linestyle=":", label="uniform play")
+            # Side by side, so that no interval hides another.
+            aside = 10.0 ** (_ASIDE * span * (index - (len(coloured) - 1) / 2))
+            if name in coloured:
+                self._curve(axes, name, shown, aside, line_style(index))
+            else:
+                self._grey(axes, name, shown, f"{len(names) - len(coloured)}{_OTHERS}")
+            if name in twins and shown:
+                mean = float(self.open[self.twin_of(name) or ""].mean())
+                colour = line_style(index)["color"]
+                axes.plot(without * aside, mean, "o", ms=5, mfc="white", mec=colour, label="_")
+        self._lines(axes)
         axes.set_xscale("log")
-        axes.set_xticks(places, [number(place) for place in places])
+        ticks = _ticks(places, span)
+        if twins:
+            ticks[without] = "none"
+        axes.set_xticks(list(ticks), list(ticks.values()))
         axes.minorticks_off()
         axes.margins(x=0.08)
         light_axes(axes)
+
+    def twin_of(self, name: str) -> str | None:
+        """The label of the same policy without privacy, if it was played."""
+        return next((label for label in (f"{name} (twin)", name) if label in self.open), None)
+
+    def _lines(self, axes: "Axes") -> None:
+        """To compare with: the best without privacy, and uniform play."""
+        if (best := self.best_open()) is not None:
+            mean, half = mean_and_interval(self.open[best])
+            named = best.removesuffix(" (twin)")
+            axes.axhline(mean, color="#1d2430", linewidth=1.4, label=f"without privacy: {named}")
+            if not math.isnan(half):
+                axes.axhspan(mean - half, mean + half, color="#1d2430", alpha=0.12, linewidth=0)
+        axes.axhline(self.uniform, color="#1d2430", linewidth=1.4, linestyle=":", label=_UNIFORM)
 
     def _by_mean(self) -> list[str]:
         """The policies, those that keep most first."""
@@ -113,27 +163,38 @@ class Kept:
         return sorted(self.private, key=lambda name: -float(means[name]))
 
     def _curve(
-        self, axes: "Axes", name: str, budgets: Sequence[Budget], index: int | None, others: int
+        self, axes: "Axes", name: str, budgets: Sequence[Budget], aside: float, style: dict[str, Any]
     ) -> None:
-        """The means with their intervals; in grey without an index, the first of them with a label."""
+        """The means with their intervals, a little beside their budgets."""
         if not budgets:
             return
         found = [mean_and_interval(self.private[name][held]) for held in budgets]
-        style: dict[str, Any] = {"color": _GREY, "linewidth": 0.8, "zorder": 1}
-        label = f"{counted(others, 'other')}, in the table"
-        if index is not None:
-            style, label = line_style(index) | {"zorder": 3}, name
-        elif any(line.get_label() == label for line in axes.get_lines()):
+        places, means = [axis_of(held)[1] * aside for held in budgets], [mean for mean, _ in found]
+        axes.plot(places, means, marker="o", ms=4, label=name, zorder=3, **style)
+        if not math.isnan(found[0][1]):
+            bars: dict[str, Any] = {"fmt": "none", "capsize": 3, "elinewidth": 1, "zorder": 3}
+            axes.errorbar(places, means, [half for _, half in found], ecolor=style["color"], **bars)
+
+    def _grey(self, axes: "Axes", name: str, budgets: Sequence[Budget], label: str) -> None:
+        """The means alone; the first such line has the label of all."""
+        if any(line.get_label() == label for line in axes.get_lines()):
             label = "_"
-        places, means = [axis_of(held)[1] for held in budgets], [mean for mean, _ in found]
-        axes.plot(places, means, marker="o", ms=4 if index is not None else 2, label=label, **style)
-        if index is not None and not math.isnan(found[0][1]):
-            halves = [half for _, half in found]
-            axes.errorbar(places, means, halves, fmt="none", capsize=3, elinewidth=1, **_of_bar(style))
+        places = [axis_of(held)[1] for held in budgets]
+        means = [float(self.private[name][held].mean()) for held in budgets]
+        style: dict[str, Any] = {"color": _GREY, "linewidth": 0.8, "zorder": 1}
+        if budgets:
+            axes.plot(places, means, marker="o", ms=2, label=label, **style)
 
 
-def _of_bar(style: Mapping[str, Any]) -> dict[str, Any]:
-    return {"ecolor": style["color"], "zorder": style["zorder"]}
+def _ticks(places: Sequence[float], span: float) -> dict[float, str]:
+    """A tick for each place; without its number where that would run into the one before."""
+    found: dict[float, str] = {}
+    last = -math.inf
+    for place in places:
+        apart = math.log10(place) - last >= _BETWEEN * span
+        found[place] = number(place) if apart else ""
+        last = math.log10(place) if apart else last
+    return found
 
 
 def axis_of(budget: Budget) -> tuple[str, float]:

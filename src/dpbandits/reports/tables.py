@@ -43,16 +43,28 @@ def cell(value: Any) -> str:
 
 
 def column(rows: Sequence[Row], key: str) -> list[str]:
-    """The cells of a column; numbers of similar size have as many decimals as each other."""
+    """The cells of a column; numbers of similar size have as many decimals as each other.
+
+    A column called ± has as many as the one before it, which it belongs to.
+    """
     values = [row[key] for row in rows]
-    if any(isinstance(value, Ratio) for value in values):
+    keys = list(rows[0])
+    decimals = _decimals(rows, keys[keys.index(key) - 1] if key == "±" else key)
+    if decimals is None:
         return [cell(value) for value in values]
-    sizes = [abs(x) for x in values if isinstance(x, float) and math.isfinite(x) and abs(x) >= 1e-9]
-    if not sizes or max(sizes) > 1e4 * min(sizes) or min(sizes) < 1e-3:
-        return [cell(value) for value in values]
-    decimals = max(0, 2 - math.floor(math.log10(max(sizes))))
     regular = [isinstance(x, float) and math.isfinite(x) for x in values]
     return [f"{x:,.{decimals}f}" if ok else cell(x) for x, ok in zip(values, regular, strict=True)]
+
+
+def _decimals(rows: Sequence[Row], key: str) -> int | None:
+    """Those of all numbers in a column, unless they are of very different sizes."""
+    values = [row[key] for row in rows]
+    sizes = [abs(x) for x in values if isinstance(x, float) and math.isfinite(x) and abs(x) >= 1e-9]
+    if any(isinstance(value, Ratio) for value in values):
+        return None
+    if not sizes or max(sizes) > 1e4 * min(sizes) or min(sizes) < 1e-3:
+        return None
+    return max(0, 2 - math.floor(math.log10(max(sizes))))
 
 
 def heading(key: str) -> str:

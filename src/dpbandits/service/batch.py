@@ -101,13 +101,10 @@ class Batch:
         """Into the database; the new heads, for when it is committed."""
         store, heads = self._writer.store, []
         for experiment, events in self._events.items():
-            one = self._writer.by_id[experiment]
-            head = one.head + 1
-            store.move_head(self._db, one.id, one.epoch, one.head, head)
-            store.append(self._db, one.id, head, one.seal.close("log", head, encode(events)))
-            heads.append((one, head))
-        for experiment, keys in self._keys.items():
-            store.remember_keys(self._db, experiment, keys, int(self._now))
+            one, keys = self._writer.by_id[experiment], self._keys.get(experiment, ())
+            sealed = one.seal.close("log", one.head + 1, encode(events))
+            place = one.id, one.epoch, one.head
+            heads.append((one, store.extend(self._db, *place, sealed, keys, int(self._now))))
         for one in self._suspended.values():
             store.suspend(self._db, one.id, one.epoch)
         return heads

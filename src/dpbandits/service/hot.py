@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -121,7 +122,7 @@ class Hot:
         return DecideAnswer(
             ticket=self._service.tickets.give(one.id, opened.number),
             action=[label(item) for item in action] if isinstance(action, list) else label(action),
-            expires=None if opened.expires is None else _iso(opened.expires),
+            expires=None if opened.expires is None else _iso(int(opened.expires)),
             counted=opened.counted,
             repeated=answer.repeated,
             ledger=one.ledger.head,
@@ -192,6 +193,7 @@ async def read_body(receive: Receive) -> bytes:
     return bytes(read)
 
 
-def _iso(moment: float) -> str:
+@lru_cache(maxsize=64)  # many decisions fall into one second
+def _iso(moment: int) -> str:
     """A time as ISO 8601 in UTC, to the second."""
-    return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -33,12 +33,14 @@ class GuardedProtocol(HttpToolsProtocol):
         self.timer: TimerHandle | None = None
         self.refusal: Refusal | None = None
         self.stuck: TimerHandle | None = None
+        self.answers: _Answers
 
     # What the transport calls
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Wait for the first byte, but not for ever."""
         super().connection_made(cast(Transport, transport))
+        self.answers = _Answers(self.transport)
         self._watch()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -88,6 +90,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.refusal = Refusal("too-large")
             raise self.refusal
         super().on_headers_complete()
+        self.cycle.transport = cast(Transport, self.answers)
         if len(self.pipeline) > MOST_PIPELINED:
             self.refusal = Refusal("too-many")
             raise self.refusal
@@ -96,6 +99,11 @@ class GuardedProtocol(HttpToolsProtocol):
         """A whole request is here."""
         super().on_message_complete()
         self._enter(NONE)
+
+    def on_response_complete(self) -> None:
+        """An answer to HEAD has no body that its head would be sent with."""
+        self.answers.flush()
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         """What uvicorn does when the parser fails, which is also how our own refusals surface."""
@@ -145,6 +153,36 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.cycle is None or self.cycle.scope is not self.scope:
             return self.cycle is None or self.cycle.response_complete
         return not self.cycle.response_started and not self.pipeline
+
+
+class _Answers:
+    """Where answers are written: a head waits for its body, since a call of the kernel costs more than
+    all else that is done to send them.
+    """
+
+    __slots__ = ("_head", "_transport")
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport, self._head = transport, b""
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/1.1 ") and not data.startswith(b"HTTP/1.1 100 "):
+            self._head = data
+            return
+        self._transport.write(data)
+
+    def flush(self) -> None:
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
 
 
 def _as_http(refusal: Refusal) -> bytes:

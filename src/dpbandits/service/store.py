@@ -1,4 +1,4 @@
-"""A database, SQLite or PostgreSQL, and who may write to it: the same statements for both.
+"""A database, SQLite or PostgreSQL, and who may write to it: nearly the same statements for both.
 
 **The fence.** Whoever becomes the writer adds one to each experiment's epoch. Every transaction moves
 the head of the experiments it touches, `where epoch = mine and head = what I read`, and must meet a row:
@@ -11,7 +11,7 @@ Nothing private is in a statement but sealed bytes and keyed hashes; errors neve
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,8 @@ from dpbandits.service.tables import api_keys, experiments, ledger, log, request
 
 _LOCK = 0x6470_6261_6E64  # of PostgreSQL: any number that is ours
 _NOW = "extract(epoch from clock_timestamp())"  # by PostgreSQL's clock
-_PRAGMAS = {"journal_mode": "wal", "synchronous": "2", "secure_delete": "1"}
+# The last one is for speed: a statement that writes several rows keeps what undoes it in memory.
+_PRAGMAS = {"journal_mode": "wal", "synchronous": "2", "secure_delete": "1", "temp_store": "2"}
 
 
 class Fenced(Exception):
@@ -128,6 +129,8 @@ class Store:
             # Stated as for SQLite: what was answered must not be lost because a cluster is in a hurry.
             if held.execute(sa.text("show synchronous_commit")).scalar() in ("off", "local"):
                 held.execute(sa.text("set synchronous_commit = on"))
+            # A plan that is kept was made for a table as it was: while it is short, all of it is read.
+            held.execute(sa.text("set plan_cache_mode = force_custom_plan"))
             won = held.execute(sa.text("select pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar()
             held.commit()
         except BaseException:
@@ -247,18 +250,41 @@ class Store:
         if db.execute(experiments.update().where(*mine).values(state="suspended")).rowcount != 1:
             raise Fenced
 
+    def extend(
+        self,
+        db: Connection,
+        experiment: int,
+        epoch: int,
+        before: int,
+        sealed: bytes,
+        keys: Collection[bytes],
+        at: int,
+    ) -> int:
+        """What a batch writes of an experiment: the fence, a row of the log, keys. Its new head."""
+        head = before + 1
+        if self.is_sqlite:
+            self.move_head(db, experiment, epoch, before, head)
+            self.append(db, experiment, head, sealed)
+            if keys:
+                self.remember_keys(db, experiment, keys, at)
+        else:  # in one go, since each statement is a wait for the server
+            place = {"of": experiment, "mine": epoch, "was": before, "is": head}
+            if not db.execute(_EXTEND, {**place, "sealed": sealed, "at": at, **_joined(keys)}).scalar():
+                raise Fenced
+        return head
+
     def append(self, db: Connection, experiment: int, entry: int, sealed: bytes) -> None:
         """One row of the log."""
         db.execute(_APPEND, {"experiment": experiment, "entry": entry, "sealed": sealed})
 
-    def known_keys(self, db: Connection, experiment: int, keys: Iterable[bytes]) -> set[bytes]:
+    def known_keys(self, db: Connection, experiment: int, keys: Collection[bytes]) -> set[bytes]:
         """Which of these requests were decided within the last hour."""
-        found = db.execute(_KNOWN, {"of": experiment, "keys": list(keys)})
-        return {bytes(row[0]) for row in found}
+        known = _KNOWN_SQLITE if self.is_sqlite else _KNOWN_POSTGRES
+        return {bytes(row[0]) for row in db.execute(known, {"of": experiment, **_joined(keys)})}
 
-    def remember_keys(self, db: Connection, experiment: int, keys: Iterable[bytes], at: int) -> None:
-        """That these requests are decided."""
-        db.execute(_REMEMBER, [{"experiment": experiment, "key": key, "at": at} for key in keys])
+    def remember_keys(self, db: Connection, experiment: int, keys: Collection[bytes], at: int) -> None:
+        """That these requests are decided, one or more."""
+        db.execute(_REMEMBER, {"of": experiment, "at": at, **_joined(keys)})
 
     def forget_keys(self, db: Connection, experiment: int, before: int) -> None:
         """Those of requests so long ago."""
@@ -396,11 +422,32 @@ _FENCE = (
     .values(head=sa.bindparam("is"))
 )
 _APPEND = log.insert()
-_REMEMBER = request_keys.insert()
-_KNOWN = sa.select(request_keys.c.key).where(
-    request_keys.c.experiment == sa.bindparam("of"),
-    request_keys.c.key.in_(sa.bindparam("keys", expanding=True)),
+# Keys of 16 bytes as one parameter of one statement: for each further row that is written, or each
+# answer of the server, this thread would have to get back the interpreter from the event loop.
+_EACH = (
+    "with recursive place(i) as "
+    "(select 0 where :count > 0 union all select i + 1 from place where i + 1 < :count) "
+    "select substr(:keys, 16 * i + 1, 16) as key from place"
 )
+_REMEMBER = sa.text(
+    f"insert into request_keys (experiment, key, at) select :of, key, :at from ({_EACH}) as one"
+)
+_EXTEND = sa.text(
+    "with fence as (update experiments set head = :is "
+    "where id = :of and epoch = :mine and head = :was and state = 'running' returning id), "
+    "entry as (insert into log (experiment, entry, sealed) select id, :is, :sealed from fence), "
+    "remembered as (insert into request_keys (experiment, key, at) "
+    f"select id, key, :at from fence cross join ({_EACH}) as one) "
+    "select count(*) from fence"
+)
+_KNOWN = "select key from request_keys where experiment = :of and key"
+_KNOWN_SQLITE = sa.text(f"{_KNOWN} in ({_EACH})")
+# As an array, which is looked up in the index; to join it, the whole table might be read.
+_KNOWN_POSTGRES = sa.text(f"{_KNOWN} = any(array({_EACH}))")
+
+
+def _joined(keys: Collection[bytes]) -> dict[str, Any]:
+    return {"keys": b"".join(keys), "count": len(keys)}
 
 
 def _set_pragmas(connection: Any, _: object) -> None:

@@ -13,6 +13,7 @@ from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.policies import matroid
+from dpbandits.policies.matroid.focused_matroid_ucb import _reach
 from dpbandits.policies.testing import rehearse
 from dpbandits.testing import example_policies
 from dpbandits.testing.driving import drive, state_bytes
@@ -125,6 +126,7 @@ class ByHand:
         self.problem = problem
         self.fed, self.first = policy.schedule(problem)
         assert isinstance(policy.privacy, dpb.PureDP)
+        self.margin = math.inf if policy.margin is None else policy.margin
         self.scale = self.fed / policy.privacy.epsilon
         self.batches: dict[int, list[tuple[int, float]]] = {i: [] for i in range(problem.items)}
 
@@ -145,7 +147,12 @@ class ByHand:
             known.append(self.mean_and_doubt(item) if self.batches[item] else (0.0, 0.0, 0.0))
             mean, doubt, tail = known[-1]
             log = math.log(1 + done / max(1, sum(n for n, _ in self.batches[item])))
-            index.append(min(max(mean, 0.0), 1.0) + max(math.sqrt(log * doubt), log * tail))
+            level = math.log(1 + done)
+            reach = math.sqrt(2 * doubt * level)
+            if 2 * tail**2 * level > doubt:
+                reach = tail * level + doubt / (2 * tail)
+            width = max(math.sqrt(log * doubt), log * tail, reach - self.margin)
+            index.append(min(max(mean, 0.0), 1.0) + width)
         hopeful = self.problem.matroid.best_basis(index)
         assert set(fed) <= set(hopeful)
         most = sorted((known[item][1] for item in hopeful), reverse=True)[: self.fed]
@@ -154,8 +161,9 @@ class ByHand:
         assert tuple(sorted(played)) == self.problem.matroid.best_basis(weights)
 
 
-def test_the_focused_rule_by_hand() -> None:
-    policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0), fed=2, first_batch=3)
+@pytest.mark.parametrize("margin", [None, 0.05])
+def test_the_focused_rule_by_hand(margin: float | None) -> None:
+    policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0), fed=2, first_batch=3, margin=margin)
     problem, chance = TABLE_2.problem(None), np.random.default_rng(5)
     learner, hand = policy.start(problem, seed=3), ByHand(problem, policy)
     compared, chosen_at, before = 0, 0, np.zeros(7)
@@ -175,6 +183,33 @@ def test_the_focused_rule_by_hand() -> None:
             compared += 1
         learner.update(items, (chance.random(3) < np.array(TABLE_2.means)[items]).astype(float))
     assert compared > 50
+
+
+@pytest.mark.parametrize(("doubt", "tail"), [(1.0, 0.0), (1.0, 0.1), (1.0, 0.4), (1.0, 1.0), (0.1, 1.0)])
+def test_a_mean_is_beyond_its_reach_as_seldom_as_the_level_says(doubt: float, tail: float) -> None:
+    """10⁶ draws at level e⁻⁵; six standard errors are 5 % of that (10⁻⁹ for each of the ten bounds)."""
+    chance, level, draws = np.random.default_rng(11), 5.0, 1_000_000
+    deviation = chance.normal(0.0, math.sqrt(doubt), draws) + chance.laplace(0.0, tail or 1e-300, draws)
+    often = float(np.mean(deviation > _reach(doubt, tail, level))) / math.exp(-level)
+    assert 0.05 < often < 1.05
+
+
+def test_with_a_margin_an_item_dropped_by_bad_luck_is_found_again() -> None:
+    """Item 0 pays nothing in its first batch and 1 ever after; the others pay ½."""
+    problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(5, 2))
+    found = {}
+    for margin in (None, 0.05):
+        policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(4.0), fed=1, first_batch=8, margin=margin)
+        found[margin] = 0
+        for seed in range(12):
+            learner, times = policy.start(problem, seed=seed, compiled=False), 0
+            for done in range(1500):
+                items = learner.select()
+                times += items[0] == 0
+                first = float(times > 8) if items[0] == 0 else float(done % 2)
+                learner.update(items, [first, float(done % 2)])
+            found[margin] += bool(times > 200)
+    assert found[None] <= 3 and found[0.05] >= 9, found
 
 
 def test_rewards_that_are_not_fed_are_not_read() -> None:
@@ -251,7 +286,14 @@ def test_what_cannot_be_is_refused() -> None:
         dpb.matroids.PrivateMatroidUCB(privacy=dpb.ApproxDP(1.0, 1e-6))
     with pytest.raises(InvalidInput, match="for ε-DP"):
         dpb.matroids.CombinatorialTreeUCB(privacy=dpb.GaussianDP(1.0), calibration="paper")
-    for wrong in ({"fed": 0}, {"first_batch": 0}, {"growth": 0.0}, {"caution": -1.0}, {"block": 0}):
+    for wrong in (
+        {"fed": 0},
+        {"first_batch": 0},
+        {"growth": 0.0},
+        {"caution": -1.0},
+        {"margin": -0.1},
+        {"block": 0},
+    ):
         with pytest.raises(InvalidInput):
             dpb.FocusedMatroidUCB(privacy=dpb.PureDP(1.0), **wrong)
     with pytest.raises(InvalidInput):

@@ -59,6 +59,7 @@ class Public(NamedTuple):
     first_batch: int
     growth: float
     caution: float
+    margin: float
 
     def limits(self) -> Limits:
         """It counts; of what was never released, doubt is infinite."""
@@ -146,7 +147,9 @@ def _choose(public: Public, explore: Chance) -> None:
         if public.plays[item] > 0:
             log = public.caution * math.log(1.0 + done / (public.plays[item] + public.waiting[item]))
             left = _left(public, item)
-            width = max(math.sqrt(log * public.doubt[item] * left), log * public.tail[item] * left)
+            doubt, tail = public.doubt[item] * left, public.tail[item] * left
+            width = max(math.sqrt(log * doubt), log * tail)
+            width = max(width, _reach(doubt, tail, math.log(1.0 + done)) - public.margin)
             # A mean lies in [0, 1]: without this one unlucky batch costs hundreds of rounds.
             public.score[item] = min(max(public.estimates.mean[item], 0.0), 1.0) + width
     rebuild(public.hopeful, public.score)
@@ -165,6 +168,18 @@ def _choose(public: Public, explore: Chance) -> None:
 
 
 @register_jitable(forceinline=True)
+def _reach(doubt: float, tail: float, level: float) -> float:
+    """How far above its estimate a mean lies with a chance of about e^−level.
+
+    It is the largest g + h with g²/(2·doubt) + h/tail ≤ level: a Gaussian deviation g as long as that is
+    the likelier, up to doubt/tail, and Laplace noise h for the rest.
+    """
+    if 2.0 * level * tail * tail <= doubt:
+        return math.sqrt(2.0 * level * doubt)
+    return level * tail + 0.5 * doubt / tail
+
+
+@register_jitable(forceinline=True)
 def _left(public: Public, item: int) -> float:
     """The part of an item's doubt that is left when what is in flight has come back alike."""
     plays, waiting = float(public.plays[item]), float(public.waiting[item])
@@ -179,8 +194,9 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
 
     1. u_e = [x_e] + max(√(ℓ d_e), ℓ b_e), ℓ = caution·ln(1 + t/n_e), with x_e the released mean of the
        n_e decisions of item e, [x_e] that mean brought back into [0, 1], d_e = 1/(4 n_eff) + noise
-       variance, and b_e the scale of Laplace noise in x_e (0 for Gaussian noise); U is the basis of the
-       largest Σ u_e, items never released first.
+       variance, and b_e the scale of Laplace noise in x_e (0 for Gaussian noise). With a `margin` u_e is
+       at least [x_e] + w_e − margin: with L = ln(1 + t), w_e = √(2 L d_e) where 2 L b_e² ≤ d_e, else
+       L b_e + d_e/(2 b_e). U is the basis of the largest Σ u_e, items never released first.
     2. F are the m = `fed` items of U with the largest d_e.
     3. The basis in play is F, completed greedily by x. Only the rewards of F are read, each into the
        open batch of its item, which is released when it has `first_batch` decisions, later
@@ -202,8 +218,14 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
 
     **Regret.** No bound is claimed; measured in `matroid-leaderboard`, with its worst runs.
     Defaults: under ε-DP m = √K (ε/2)^⅓ rounded, between 1 and K, and first_batch = max(4, 16 m/ε); under
-    Gaussian budgets m = K and first_batch = max(4, 12 √m/μ); growth ½. With caution 2 the mean regret is
-    a tenth to a third larger, and the worst of many runs up to a half smaller.
+    Gaussian budgets m = K and first_batch = max(4, 12 √m/μ); growth ½.
+
+    **Bad runs.** ℓ may drop an item of the best basis for good after one unlucky release: with any 3 of
+    7 items, means .1 … .7 and ε = 2, regret after 10⁵ rounds is 98 on average, and above ten times that
+    in 62 of 20,000 runs. A margin tries an item that could be better by that much again, at level 1/t:
+    with margin 0.1, caution ½ and growth 0.3 the mean is 97 there, and 25 of 150,000 runs are above ten
+    times it. On ten other matroids the mean is 18 % lower to 32 % higher. Where the best items lead by
+    less than the margin, half of the bad runs are left, and at ε = 8 nearly all.
 
     >>> from dpbandits.problems import UniformMatroid
     >>> policy, problem = FocusedMatroidUCB(privacy=PureDP(2.0)), MatroidBases(UniformMatroid(30, 9))
@@ -228,6 +250,10 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
     caution: Annotated[
         float, "A factor on exploration: 2 costs more on average and has fewer bad runs."
     ] = 1.0
+    margin: Annotated[
+        float | None,
+        "Items that could be better by this much are tried again at level 1/t; None: they are not.",
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -237,6 +263,8 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
             checks.integer(least=1, first_batch=self.first_batch)
         checks.growth(growth=self.growth)
         checks.scale(caution=self.caution)
+        if self.margin is not None:
+            checks.width(margin=self.margin)
 
     def schedule(self, problem: MatroidBases) -> tuple[int, int]:
         """How many items are fed, and the first batch: those given, the defaults otherwise."""
@@ -281,6 +309,7 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
             first_batch=first_batch,
             growth=self.growth,
             caution=self.caution,
+            margin=math.inf if self.margin is None else self.margin,
         )
         return public, buffers
 

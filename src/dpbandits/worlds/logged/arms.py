@@ -1,6 +1,7 @@
 """Arms that pay what the actions of a log paid."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Self
@@ -15,6 +16,7 @@ from dpbandits.engine.state import FROM_RECIPE, Limits
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import extra
 from dpbandits.recipes import FloatRows, Floats
+from dpbandits.wording import number
 from dpbandits.worlds.arms import ArmsEnvironment, BernoulliWorld
 from dpbandits.worlds.environment import means_in_words
 from dpbandits.worlds.logged.sums import SHARE, sums_by
@@ -97,7 +99,8 @@ class LoggedArms(ArmsEnvironment):
         rows of one `position` (`read_positions` makes a world of each). `actions` are all there may be.
 
         With `prior_rows` each action has so many rows of the average action besides its own: rates that
-        few rows made extreme are drawn to the mean.
+        few rows made extreme are drawn to the mean. None unless given: whether actions differ at all
+        is what a comparison is about, and `chance_of_spread` tells where the log does not show it.
         """
         checks.not_negative(prior_rows=prior_rows)
         log = read_log(
@@ -120,7 +123,7 @@ class LoggedArms(ArmsEnvironment):
             rewards=tuple(tuple(one) for one in paid),
             weights=tuple(tuple(one.values()) for one in paid),
             reward_range=reward_range,
-            title=log.name if at is None else f"{log.name}, {position} {at}",
+            title=_title(log.name, position, at, prior_rows),
             rows=log.rows,
         )
 
@@ -209,6 +212,14 @@ class EmpiricalWorld(NamedTuple):
         return self.best, self.means[action], reward
 
 
+def _title(name: str, position: str | None, at: Label | None, prior_rows: float) -> str:
+    """Which rows, and whether there are others besides."""
+    said = name if at is None else f"{name}, {position} {at}"
+    if prior_rows:
+        said += f", {number(prior_rows)} rows of the average action added to each"
+    return said
+
+
 def check_actions(labels: Sequence[Label], name: str) -> None:
     """At least two, and not one for every row."""
     if len(labels) < 2:
@@ -239,13 +250,18 @@ def paid_by_action(
     low, high = check_range(reward_range)
     part = (pl.col(SHARE) * PARTS).floor().clip(0, PARTS - 1).cast(pl.Int32).alias("part")
     found: dict[Label, dict[int, Paid]] = {}
+    rows: Counter[Label] = Counter()
     for row in sums_by(log, (ACTION, part), (low, high)).sort(ACTION, "part").iter_rows(named=True):
         least, most = row["least"], row["most"]
         mean = least if least == most else min(most, max(least, low + (high - low) * row["mean"]))
         found.setdefault(row[ACTION], {})[row["part"]] = Paid(mean, row["weight"])
-    average = _average_action(found, prior_rows) if prior_rows else {}
+        rows[row[ACTION]] += row["rows"]
+    if not prior_rows:
+        return {action: dict(own.values()) for action, own in found.items()}
+    together = _all_actions(found)
     return {
-        action: dict(_together(own.get(place), average.get(place)) for place in sorted({*own, *average}))
+        # A row that is added weighs as much as one of the action's own.
+        action: _added(own, together, prior_rows * _mean_of([*own.values()]).weight / rows[action])
         for action, own in found.items()
     }
 
@@ -257,21 +273,22 @@ class Paid(NamedTuple):
     weight: float
 
 
-def _average_action(found: Mapping[Label, Mapping[int, Paid]], rows: float) -> dict[int, Paid]:
-    """The rewards of all actions together, in so many rows."""
+def _all_actions(found: Mapping[Label, Mapping[int, Paid]]) -> dict[int, Paid]:
+    """The rewards of all actions together."""
     everything: dict[int, list[Paid]] = {}
     for own in found.values():
         for place, paid in own.items():
             everything.setdefault(place, []).append(paid)
-    weight = math.fsum(paid.weight for own in found.values() for paid in own.values())
-    return {
-        place: Paid(_mean_of(paid).reward, rows * _mean_of(paid).weight / weight)
-        for place, paid in everything.items()
-    }
+    return {place: _mean_of(paid) for place, paid in everything.items()}
 
 
-def _together(*paid: Paid | None) -> Paid:
-    return _mean_of([one for one in paid if one is not None])
+def _added(own: Mapping[int, Paid], others: Mapping[int, Paid], weight: float) -> dict[float, float]:
+    """An action's rewards, and those of all actions, which weigh so much together."""
+    total = math.fsum(paid.weight for paid in others.values())
+    both: dict[int, list[Paid]] = {place: [paid] for place, paid in own.items()}
+    for place, paid in others.items():
+        both.setdefault(place, []).append(Paid(paid.reward, weight * paid.weight / total))
+    return dict(_mean_of(both[place]) for place in sorted(both))
 
 
 def _mean_of(paid: Sequence[Paid]) -> Paid:

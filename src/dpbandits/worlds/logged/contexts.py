@@ -28,6 +28,7 @@ from dpbandits.worlds.logged.table import (
     Log,
     Source,
     check_range,
+    declared_columns,
     read_log,
     scan,
 )
@@ -42,8 +43,9 @@ class LoggedContexts(Environment):
     An empirical world: any linear policy can be played on it, and its regret is exact, against the best
     action of each context. It assumes that rounds are independent and that the rates are the true ones.
     They need not be linear in the features; a policy that assumes so loses by it, as it would in use. An
-    action that was never chosen in a context pays there as it did in all. Rewards between the ends of
-    their range are drawn as one end or the other, with the same mean: no rewards are noisier.
+    action that was never chosen in a context pays there as it did in all; where it was seldom chosen,
+    its rate is drawn to that (`prior_rows`). Rewards between the ends of their range are drawn as one
+    end or the other, with the same mean: no rewards are noisier.
 
     Where contexts have features, each action has its own parameters (`LinearContexts(d, arms=K)`). With
     `per_action` the actions have features, a row for each context and action (`LinearContexts(d)`).
@@ -51,8 +53,11 @@ class LoggedContexts(Environment):
     those who may see them.
 
     >>> log = {"hour": [0, 0, 1, 1], "item": ["a", "b", "a", "b"], "click": [1, 0, 0, 1]}
-    >>> LoggedContexts.read(log, action="item", reward="click", context=["hour"]).uniform_regret()
+    >>> columns = {"action": "item", "reward": "click", "context": ["hour"]}
+    >>> LoggedContexts.read(log, **columns, prior_rows=0).uniform_regret()
     0.5
+    >>> LoggedContexts.read(log, **columns).prior_rows  # a row of each pair shows no difference
+    4.0
     """
 
     actions: Annotated[Sequence[Label], "The name of each action."]
@@ -63,6 +68,8 @@ class LoggedContexts(Environment):
     max_norm: Annotated[float, "How long features can be."] = 1.0
     title: Annotated[str, "What the log is called in reports."] = "a log"
     rows: Annotated[int | None, "How many rows it has."] = None
+    prior_rows: Annotated[float, "By how many rows a rate was drawn to its action's in all."] = 0.0
+    variance: Annotated[float | None, "That of rewards of an action in a context, if known."] = None
 
     def __post_init__(self) -> None:
         labels = tuple(checks.sequence("actions", self.actions))
@@ -70,6 +77,9 @@ class LoggedContexts(Environment):
         checks.one_of((False, True), per_action=self.per_action)
         checks.bound(max_norm=self.max_norm)
         check_source(self.title, self.rows)
+        checks.not_negative(prior_rows=self.prior_rows)
+        if self.variance is not None:
+            checks.not_negative(variance=self.variance)
         features = checks.array("features as rows of equally many numbers", self.features)
         shares = checks.array("shares as numbers", self.shares)
         rates = checks.array("rates as a row of numbers for each context", self.rates)
@@ -102,6 +112,7 @@ class LoggedContexts(Environment):
         position: str | None = None,
         at: Label | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
+        prior_rows: float | None = None,
     ) -> Self:
         """The world of a log, read as `LoggedArms.read` does.
 
@@ -109,7 +120,15 @@ class LoggedContexts(Environment):
         that say something of the action: in one context it must always be the same. `features` makes
         numbers of columns, of the latter if there are any; without it they are taken as they are, if
         they are numbers.
+
+        With `prior_rows` each action has, in each context, so many rows at its rate in all contexts
+        besides its own: few rows alone would make most of the best actions a matter of chance. Unless
+        given, the log itself says how many: those that tell as much of a rate as its action's does
+        (Bühlmann and Straub, 1970), few where contexts differ and have many rows, all where they show
+        no difference. A single context has none unless given; there they are of the average action.
         """
+        if prior_rows is not None:
+            checks.not_negative(prior_rows=prior_rows)
         columns = (*column_names("context", context), *column_names("action_features", action_features))
         if not columns:
             raise InvalidInput("expected columns as context or action_features; without, see LoggedArms")
@@ -121,6 +140,7 @@ class LoggedContexts(Environment):
             position=position,
             at=at,
             context=columns,
+            features=features,
             reward_range=reward_range,
         )
         check_cells(log, context)
@@ -129,15 +149,19 @@ class LoggedContexts(Environment):
         ours = cells.features_of_actions(log, action_features) if action_features else cells.contexts
         weights = cells.weights.ravel() if action_features else cells.weights.sum(axis=1)
         numbers, bound = features_of(ours, action_features or context, features, log.name, weights)
+        if prior_rows is None:
+            prior_rows = cells.credible_rows() if cells.contexts.height > 1 else 0.0
         return cls(
             actions=cells.actions,
             features=numbers,
             shares=cells.weights.sum(axis=1),
-            rates=cells.rates(),
+            rates=cells.rates(prior_rows),
             per_action=bool(action_features),
             max_norm=bound,
             title=log.name if at is None else f"{log.name}, {position} {at}",
             rows=log.rows,
+            prior_rows=float(prior_rows),
+            variance=cells.variance(),
         )
 
     @classmethod
@@ -159,9 +183,11 @@ class LoggedContexts(Environment):
         table = scan(source)
         columns = column_names("features", features)
         table.check_columns({"label": label}, columns)
-        faults = [fault for name in columns for fault in table.no_values(name)]
+        declared = declared_columns(feature_map)
+        faults = [fault for name in columns for fault in table.no_values(name, declared.get(name))]
         rows = table.refuse([table.missing(label), *faults])
-        chosen = [table.label(label, ACTION), *(table.value(name) for name in columns)]
+        values = (table.value(name, declared.get(name)) for name in columns)
+        chosen = [table.label(label, ACTION), *values]
         log = Log(table.frame.select(*chosen, pl.lit(1.0).alias(REWARD)), table.name, rows)
         check_cells(log, columns)
         cells = LoggedCells.of(sums_by(log, (ACTION, *columns), (0.0, 1.0)), columns)
@@ -205,15 +231,19 @@ class LoggedContexts(Environment):
     def spread_by_chance(self) -> float | None:
         """The share of the variance of rates within contexts that chance alone would make.
 
-        About so: the rows of a context are taken to be of all actions alike. None where their number
-        is not known, or all rates are the same.
+        About so: the rows of a context are taken to be of all actions alike, and rates that were drawn
+        to a mean to have that much less of it. None where the number of rows is not known, or all rates
+        are the same.
         """
         shares, rates = np.array(self.shares), np.array(self.rates)
         spread = float(shares @ rates.var(axis=1, ddof=1))
         if self.rows is None or spread <= 0.0:
             return None
-        mean, cells = rates.mean(axis=1), self.rows * shares / shares.sum() / len(self.actions)
-        return min(1.0, float(shares @ (mean * (1.0 - mean) / np.maximum(cells, 1.0))) / spread)
+        mean = rates.mean(axis=1)
+        variance = mean * (1.0 - mean) if self.variance is None else self.variance
+        cells = np.maximum(self.rows * shares / shares.sum() / len(self.actions), 1.0)
+        drawn = cells / (cells + self.prior_rows)
+        return min(1.0, float(shares @ (variance / cells * drawn**2)) / spread)
 
     def in_words(self) -> str:
         """How many contexts and actions of which log."""

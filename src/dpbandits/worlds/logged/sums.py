@@ -19,9 +19,10 @@ _LEAST_PROPENSITY = 1e-6  # its row counts a million times as it is, and the sum
 def sums_by(
     log: Log, by: "Sequence[str | pl.Expr]", reward_range: tuple[float, float]
 ) -> "pl.DataFrame":
-    """For each group its `weight` in rows, `mean` as a share of the range, `least` and `most` reward.
+    """For each group its `rows`, their `weight`, `least` and `most` reward, and by shares of the range
+    the `total`, that of `squares`, and the `mean`.
 
-    With propensities, each row counts 1/propensity.
+    With propensities each row weighs 1/propensity, otherwise 1.
     """
     with extra("tables"):
         import polars as pl
@@ -33,9 +34,12 @@ def sums_by(
     share = ((pl.col(REWARD) - low) / (high - low)).alias(SHARE)
     rows = log.frame.with_columns(weight.alias(_WEIGHT), share)
     weights, totals = pl.col(_WEIGHT) * unit, pl.col(_WEIGHT) * pl.col(SHARE) * unit
+    squares = totals * pl.col(SHARE)
     sums = rows.group_by(*by).agg(
+        pl.len().alias("rows"),
         (weights.round().cast(pl.Int64).sum() / unit).alias("weight"),
         (totals.round().cast(pl.Int64).sum() / unit).alias("total"),
+        (squares.round().cast(pl.Int64).sum() / unit).alias("squares"),
         pl.col(REWARD).min().alias("least"),
         pl.col(REWARD).max().alias("most"),
     )

@@ -1,6 +1,8 @@
 """A log as people keep it, as one lazy table whose columns are checked: polars reads it in pieces."""
 
 import contextlib
+import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import extra
+from dpbandits.features import Column, FeatureMap, Number
 from dpbandits.wording import counted
 
 if TYPE_CHECKING:
@@ -48,11 +51,13 @@ def read_log(
     position: str | None = None,
     at: Label | None = None,
     context: Sequence[str] = (),
+    features: Any = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> Log:
     """Look at every row once, and refuse in one sentence what is not a log.
 
-    With `at`, only the rows whose `position` is that. Rewards must be within `reward_range`.
+    With `at`, only the rows whose `position` is that. Rewards must be within `reward_range`. Columns of
+    the `context` that a map of `features` declares are read as it says, and may be empty if it says so.
     """
     table = scan(source)
     named = {"action": action, "reward": reward, "propensity": propensity, "position": position}
@@ -67,14 +72,21 @@ def read_log(
     if position is not None:
         chosen.append(table.label(position, POSITION))
         faults.append(table.missing(position))
+    declared = declared_columns(features)
     for name in context:
-        chosen.append(table.value(name))
-        faults += table.no_values(name)
+        chosen.append(table.value(name, declared.get(name)))
+        faults += table.no_values(name, declared.get(name))
     if position is None and at is not None:
         raise InvalidInput(f"which column says the position? say position=…, or leave out at={at!r}")
     if position is not None:
         table = table.only(position, at)
     return Log(table.frame.select(chosen), table.name, table.refuse(faults))
+
+
+def declared_columns(features: Any) -> dict[str, Column]:
+    """The columns of a map by name; what else makes features declares none."""
+    columns = features.columns if isinstance(features, FeatureMap) else ()
+    return {column.column: column for column in columns}
 
 
 def check_range(given: Any) -> tuple[float, float]:
@@ -95,6 +107,7 @@ class Fault:
     rows: "pl.Expr"
     said: str
     advice: str = ""
+    shows: str | None = None  # the column whose first such value is shown
 
 
 @dataclass(frozen=True)
@@ -144,19 +157,27 @@ class Table:
             return pl.coalesce(word.cast(pl.Float64, strict=False), flag).alias(role)
         if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
             return pl.col(name).cast(pl.Float64).alias(role)
-        raise InvalidInput(f"column {name!r} of {self.name} is {kind}; expected numbers")
+        raise InvalidInput(
+            f"column {name!r} of {self.name} is {kind}; expected numbers{_of_a_date(kind)}"
+        )
 
-    def value(self, name: str) -> "pl.Expr":
-        """A column of a context: numbers or names."""
+    def value(self, name: str, declared: Column | None = None) -> "pl.Expr":
+        """A column of a context: numbers or names; a NaN is nothing where nothing is allowed."""
         with extra("tables"):
             import polars as pl
 
         kind = self.kinds[name]
+        if isinstance(declared, Number):
+            return self.number(name, name).fill_nan(None)
+        if kind.is_float():
+            return pl.col(name).fill_nan(None)
         if kind.is_numeric() or kind in (pl.Boolean, pl.String, pl.Null):
             return pl.col(name)
         if kind in (pl.Categorical, pl.Enum):
             return pl.col(name).cast(pl.String)
-        raise InvalidInput(f"column {name!r} of {self.name} is {kind}; expected numbers or names")
+        raise InvalidInput(
+            f"column {name!r} of {self.name} is {kind}; expected numbers or names{_of_a_date(kind)}"
+        )
 
     def missing(self, name: str) -> Fault:
         """Rows without a value."""
@@ -168,15 +189,28 @@ class Table:
     def no_numbers(self, name: str) -> list[Fault]:
         """Rows without a finite number."""
         read = self.number(name, name)
-        found = [self.missing(name), Fault(~read.is_finite(), f"column {name!r} is nan or infinite")]
-        if self.is_text:
-            unread = read.is_null() & ~self.missing(name).rows
-            found.append(Fault(unread, f"column {name!r} is not a number"))
-        return found
+        infinite = Fault(~read.is_finite(), f"column {name!r} is nan or infinite")
+        return [self.missing(name), infinite, *self.unread(name)]
 
-    def no_values(self, name: str) -> list[Fault]:
-        """Rows without a value that equals itself."""
-        return self.no_numbers(name) if self.kinds[name].is_numeric() else [self.missing(name)]
+    def unread(self, name: str) -> list[Fault]:
+        """Rows with a text that is no number."""
+        if not self.is_text:
+            return []
+        rows = self.number(name, name).is_null() & ~self.missing(name).rows
+        return [Fault(rows, f"column {name!r} is not a number", shows=name)]
+
+    def no_values(self, name: str, declared: Column | None = None) -> list[Fault]:
+        """Rows without a value, where one is needed, or with one that cannot be."""
+        is_number = isinstance(declared, Number)
+        if declared is not None and declared.allows_missing:
+            if not (is_number or self.kinds[name].is_float()):
+                return []
+            infinite = Fault(self.number(name, name).is_infinite(), f"column {name!r} is infinite")
+            return [infinite, *self.unread(name)]
+        read_as_number = is_number or self.kinds[name].is_numeric()
+        empty, *others = self.no_numbers(name) if read_as_number else [self.missing(name)]
+        advice = f"; it may be if it is declared, as Number({name!r}, …, missing=…), Category or Hashed"
+        return [dataclasses.replace(empty, advice=advice), *others]
 
     def beyond(self, name: str, low: float, high: float) -> Fault:
         """Rewards outside the declared range."""
@@ -233,13 +267,18 @@ class Table:
             raise InvalidInput(f"{self.name} has no rows")
         for count, fault in zip(found, faults, strict=True):
             if count:
-                first = self.frame.with_row_index("row").filter(fault.rows).select("row").head(1)
-                where = _collect(first, self.name).item() + 1
+                found_rows = self.frame.with_row_index("dpbandits:row").filter(fault.rows).head(1)
+                first = _collect(found_rows, self.name).row(0, named=True)
+                value = f", {checks.shown(first[fault.shows])}" if fault.shows else ""
                 raise InvalidInput(
-                    f"{fault.said} in {counted(count, 'row')} of {self.name}, first in row {where:,}"
-                    f"{fault.advice}"
+                    f"{fault.said} in {counted(count, 'row')} of {self.name}, first in row "
+                    f"{first['dpbandits:row'] + 1:,}{value}{fault.advice}"
                 )
         return int(rows)
+
+
+def _of_a_date(kind: "pl.DataType") -> str:
+    return "; make one of it first, such as its day of the week" if kind.is_temporal() else ""
 
 
 def positions_of(source: Source, position: str) -> list[Label]:
@@ -300,16 +339,31 @@ def _scan_file(source: str | Path) -> Table:
         raise InvalidInput(f"there is no file {path}")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; for all files in it write {path}/*.parquet")
-    if path.suffix not in (".parquet", ".csv"):
+    suffix = path.suffix.lower()
+    if suffix not in (".parquet", ".csv"):
         raise InvalidInput(f"expected a log to end in .parquet or .csv, got {path}")
     if not any(file.stat().st_size for file in files):
         raise InvalidInput(f"{path.name} is empty")
     with _reading(path.name):
-        if path.suffix == ".parquet":
+        if suffix == ".parquet":
             frame = pl.scan_parquet(files, glob=False)
         else:  # as texts: types guessed from the first rows would be wrong for some later one
-            frame = pl.scan_csv(files, infer_schema=False, glob=False)
-        return Table(frame, path.name, frame.collect_schema(), path.suffix == ".csv")
+            frame = pl.scan_csv(files, infer_schema=False, glob=False, null_values=[""])
+        kinds = frame.collect_schema()
+    if suffix == ".csv":
+        _check_commas(path.name, kinds.names())
+    return Table(frame, path.name, kinds, suffix == ".csv")
+
+
+def _check_commas(name: str, columns: Sequence[str]) -> None:
+    """Refuse what looks like a file of another sort by the names of its columns."""
+    if any("\0" in column for column in columns):
+        raise InvalidInput(f"{name} is not in UTF-8: save it so")
+    if len(columns) == 1 and re.search("[;\t|]", columns[0]):
+        raise InvalidInput(
+            f"{name} has a single column, {checks.shown(columns[0])}: save it with commas between "
+            "columns"
+        )
 
 
 def _collect(query: "pl.LazyFrame", name: str) -> "pl.DataFrame":
