@@ -13,6 +13,7 @@ import dpbandits as dpb
 from dpbandits.audit import BROKEN, broken_evasive, replay
 from dpbandits.audit.battery import battery, starts_plainly
 from dpbandits.audit.broken import BrokenThompson, BrokenTree
+from dpbandits.audit.broken_linear import BROKEN_FOR_ARMS, RowChangeOfOneArm
 from dpbandits.audit.recording import Draw, ForcedNoise, Mismatch, RecordingNoise, Steer
 from dpbandits.audit.replay import _draw_cost
 from dpbandits.errors import AuditError
@@ -36,6 +37,14 @@ NEED_PREPULLS = {"ReadByTwoPhases", "UnnoisedFirstDraw"}
 @pytest.mark.parametrize("kind", BROKEN)
 def test_every_broken_policy_is_caught(kind: Any) -> None:
     assert_caught(kind(privacy=BUDGET))
+
+
+@pytest.mark.parametrize("kind", BROKEN_FOR_ARMS)
+def test_every_broken_linear_policy_is_caught_for_arms_with_parameters_of_their_own(kind: Any) -> None:
+    privacy = dpb.PureDP(1.0) if kind is RowChangeOfOneArm else BUDGET
+    problem = dpb.LinearContexts.testing.others(20)["disjoint arms"]
+    found = replay(kind(privacy=privacy), problem, rounds=20)
+    assert not found.private, found
 
 
 @pytest.mark.parametrize(

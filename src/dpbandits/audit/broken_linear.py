@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.engine import Chance
+from dpbandits.engine import Chance, Noise
 from dpbandits.mechanisms.gram import add_row
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.randomized_lin_ucb import RandomizedLinUCB
 from dpbandits.policies.linear.shared.batched import END, ROUND, Rows
-from dpbandits.policies.linear.shared.rows import GRID, grid_row
+from dpbandits.policies.linear.shared.rows import GRID, grid_row, row_of
+from dpbandits.policies.linear.tree_contextual_ucb import TreeContextualUCB, row_change
 from dpbandits.policies.linear.tree_lin_ucb import TreeLinUCB
 from dpbandits.policies.policy import Policy
 from dpbandits.problems.linear import LinearProblem
@@ -63,7 +64,8 @@ class NoProjection(BrokenLinear):
     class state(randomized_lin_ucb.Public):
         def observe(self, secret: Rows, context: Any, action: int, reward: float) -> None:
             """Rewards are clipped, features are not."""
-            features, value = context[0][action], min(max(reward, -1.0), 1.0)
+            features = context[0][row_of(context[0], action)]
+            value = min(max(reward, -1.0), 1.0)
             if value == value and np.isfinite(features).all():
                 secret.row[:] = features
                 add_row(secret.buffers.open[0], secret.row, value, secret.row)
@@ -124,6 +126,36 @@ class MissingNotCounted(BrokenLinear):
                 super().observe(secret, context, action, reward)
 
 
+class NoiseWhereShown(BrokenLinear):
+    """No noise for arms with parameters of their own that nobody in the batch was shown."""
+
+    abstract = True
+
+    class state(randomized_lin_ucb.Public):
+        def release(self, secret: Rows, noise: Noise) -> None:
+            """Widths are 0 where the open batch has no rows."""
+            widths = self.batches.widths.reshape(self.mean.shape[0], -1)
+            usual, shown = widths.copy(), secret.buffers.open.reshape(widths.shape).any(axis=1)
+            widths[~shown] = 0.0
+            super().release(secret, noise)
+            widths[:] = usual
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowChangeOfOneArm(TreeContextualUCB):
+    """As if who replaces her were always shown the same arm."""
+
+    abstract: ClassVar[bool] = True
+
+    def begin(self, problem: Any) -> tuple[Any, Any]:
+        """Laplace noise for the rows of one arm."""
+        public, secret = super().begin(problem)
+        share = row_change(problem.dimension) / row_change(problem.dimension, problem.blocks)
+        for scale in (public.tree.inner, public.tree.root):
+            scale *= share
+        return public, secret
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinearTreeLevelShort(TreeLinUCB):
     """Noise for one level less than a leaf is in."""
@@ -163,3 +195,5 @@ BROKEN_LINEAR: tuple[type[Policy], ...] = (
     RemembersFeatures,
     UnnoisedGram,
 )
+# Where arms have parameters of their own: these two are right otherwise.
+BROKEN_FOR_ARMS: tuple[type[Policy], ...] = (*BROKEN_LINEAR, NoiseWhereShown, RowChangeOfOneArm)

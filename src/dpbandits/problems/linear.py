@@ -409,11 +409,6 @@ class _ContextsTesting(_Testing[LinearContexts]):
         if size == 1:
             tilted = first
         second = facing(0.0, 1.0)
-        if problem.arms is not None and size > 1:
-            # The same angles from the diagonal, where rows of two arms move most in L1.
-            first = facing(*np.full(size, 1.0 / math.sqrt(size)))
-            second = facing(math.sqrt(0.5), -math.sqrt(0.5))
-            tilted = 0.5 * first + math.sqrt(0.75) * second
         one, other = first[None, :], tilted[None, :]
         people: tuple[tuple[Array, float], ...] = (
             (one, reward),
@@ -432,6 +427,10 @@ class _ContextsTesting(_Testing[LinearContexts]):
         )
         if problem.arms is not None:  # one row for all arms
             people = tuple((features[:1], value) for features, value in people)
+            # And from the diagonal, where rows of two arms move most in L1.
+            even = facing(*np.full(size, 1.0 / math.sqrt(size)))
+            across = facing(math.sqrt(0.5), -math.sqrt(0.5)) if size > 1 else even
+            people += (even[None, :], reward), (across[None, :], -reward)
         middle = problem.rewards.middle
         return tuple(((features,), value + middle) for features, value in people)
 
