@@ -180,6 +180,17 @@ def bound(**values: object) -> None:
     _each(lambda x: 1.0 / MOST_BOUND <= x <= MOST_BOUND, _BOUND, values)
 
 
+def low_and_high(name: str, given: object) -> tuple[float, float]:
+    """Two numbers, the smaller first."""
+    ends = sequence(name, given)
+    if len(ends) != 2:
+        raise InvalidInput(f"expected {name} as (low, high), got {shown(given)}")
+    low, high = (number(name, end) for end in ends)
+    if not -MOST_BOUND <= low < high <= MOST_BOUND:
+        raise InvalidInput(f"expected {name} as (low, high), low below high; got {(low, high)}")
+    return low, high
+
+
 def integer(*, least: int, limit: int | None = MOST_ROUNDS, **values: object) -> None:
     """Each value is a whole number of at least `least`, and at most `limit` where that is not None."""
     for name, value in values.items():

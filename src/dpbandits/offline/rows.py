@@ -17,7 +17,6 @@ from dpbandits.worlds.logged.table import (
     REWARD,
     Label,
     Source,
-    check_range,
     read_log,
     sorted_labels,
 )
@@ -51,7 +50,7 @@ class Rows:
             raise InvalidInput(f"expected labels of at least two different actions, got {len(labels)}")
         actions = _whole_numbers(self.actions, len(labels))
         size = actions.size
-        low, high = check_range(self.reward_range)
+        low, high = checks.low_and_high("reward_range", self.reward_range)
         rewards = _of_rows("rewards", self.rewards, size)
         if not ((rewards >= low) & (rewards <= high)).all():  # nor is NaN
             raise InvalidInput(f"expected rewards within {low:g} and {high:g}; declare reward_range")

@@ -112,7 +112,7 @@ class LinearContexts(LinearProblem):
 
     def __post_init__(self) -> None:
         if self.reward_range is not None:
-            self._set_range(checks.sequence("reward_range", self.reward_range))
+            self._set_range(*checks.low_and_high("reward_range", self.reward_range))
         super().__post_init__()
         checks.integer(least=1, limit=checks.MOST_FEATURES, dim=self.dim)
         if self.arms is not None:
@@ -122,11 +122,7 @@ class LinearContexts(LinearProblem):
         if self.features is not None:
             self._check_map(self.features)
 
-    def _set_range(self, ends: list[Any]) -> None:
-        if len(ends) != 2:
-            raise InvalidInput(f"expected reward_range as two numbers, got {checks.shown(ends)}")
-        low, high = (checks.number("reward_range", end) for end in ends)
-        checks.bound(reward_range=high - low)
+    def _set_range(self, low: float, high: float) -> None:
         largest = (high - low) / 2.0
         if self.max_reward not in (1.0, largest):
             raise InvalidInput("expected max_reward or reward_range, got both")
@@ -276,8 +272,9 @@ class LinearContexts(LinearProblem):
 
     def public_facts(self) -> tuple[str, ...]:
         """The number of features and the bounds."""
+        numbers = "the number of features" if self.arms is None else "the numbers of arms and features"
         return (
-            "the number of features",
+            numbers,
             f"the bounds {self.max_norm:g} on their norm and {self._range_in_words()} on rewards",
             *(("how columns become features",) if self.features is not None else ()),
         )

@@ -618,6 +618,8 @@ def test_a_range_of_rewards_is_declared_once() -> None:
     for wrong in ((1, 0), (0, 0), (0,), (0, 1, 2), (0, math.inf), (0, math.nan), ("a", 1), 3):
         with pytest.raises(InvalidInput, match="reward_range"):
             dpb.LinearContexts(2, reward_range=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"low below high; got \(1.0, 0.0\)"):
+        dpb.LinearContexts(2, reward_range=(1, 0))
     with pytest.raises(InvalidInput, match="max_reward or reward_range"):
         dpb.LinearContexts(2, reward_range=(0, 1), max_reward=2.0)
 

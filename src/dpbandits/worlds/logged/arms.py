@@ -25,7 +25,6 @@ from dpbandits.worlds.logged.table import (
     Label,
     Log,
     Source,
-    check_range,
     positions_of,
     read_log,
     sorted_labels,
@@ -61,7 +60,7 @@ class LoggedArms(ArmsEnvironment):
     def __post_init__(self) -> None:
         labels = tuple(checks.sequence("actions", self.actions))
         check_actions(labels, "the log")
-        low, high = check_range(self.reward_range)
+        low, high = checks.low_and_high("reward_range", self.reward_range)
         check_source(self.title, self.rows)
         object.__setattr__(self, "actions", labels)
         object.__setattr__(self, "reward_range", (low, high))
@@ -247,7 +246,7 @@ def paid_by_action(
     with extra("tables"):
         import polars as pl
 
-    low, high = check_range(reward_range)
+    low, high = checks.low_and_high("reward_range", reward_range)
     part = (pl.col(SHARE) * PARTS).floor().clip(0, PARTS - 1).cast(pl.Int32).alias("part")
     found: dict[Label, dict[int, Paid]] = {}
     rows: Counter[Label] = Counter()

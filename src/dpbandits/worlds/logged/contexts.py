@@ -27,7 +27,6 @@ from dpbandits.worlds.logged.table import (
     Label,
     Log,
     Source,
-    check_range,
     declared_columns,
     read_log,
     scan,
@@ -144,7 +143,7 @@ class LoggedContexts(Environment):
             reward_range=reward_range,
         )
         check_cells(log, context)
-        pairs = sums_by(log, (ACTION, *context), check_range(reward_range))
+        pairs = sums_by(log, (ACTION, *context), checks.low_and_high("reward_range", reward_range))
         cells = LoggedCells.of(pairs, context)
         ours = cells.features_of_actions(log, action_features) if action_features else cells.contexts
         weights = cells.weights.ravel() if action_features else cells.weights.sum(axis=1)

@@ -62,7 +62,7 @@ def read_log(
     table = scan(source)
     named = {"action": action, "reward": reward, "propensity": propensity, "position": position}
     table.check_columns({role: name for role, name in named.items() if name is not None}, context)
-    low, high = check_range(reward_range)
+    low, high = checks.low_and_high("reward_range", reward_range)
     chosen = [table.label(action, ACTION), table.number(reward, REWARD)]
     faults = [table.missing(action), *table.no_numbers(reward)]
     faults.append(table.beyond(reward, low, high))
@@ -87,17 +87,6 @@ def declared_columns(features: Any) -> dict[str, Column]:
     """The columns of a map by name; what else makes features declares none."""
     columns = features.columns if isinstance(features, FeatureMap) else ()
     return {column.column: column for column in columns}
-
-
-def check_range(given: Any) -> tuple[float, float]:
-    """Two numbers, the smaller first."""
-    ends = checks.sequence("reward_range", given)
-    if len(ends) != 2:
-        raise InvalidInput(f"expected reward_range as (low, high), got {checks.shown(given)}")
-    low, high = (checks.number("reward_range", end) for end in ends)
-    if not -checks.MOST_BOUND <= low < high <= checks.MOST_BOUND:
-        raise InvalidInput(f"expected reward_range as (low, high), low below high; got {(low, high)}")
-    return low, high
 
 
 @dataclass(frozen=True)
