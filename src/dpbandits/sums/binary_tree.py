@@ -156,6 +156,7 @@ def start_tree(
         levels = tree_levels(leaves)
         size, inner = [2**levels - 1], [widened(levels)]
         root = inner
+    checks.room("a tree", slots * (levels + 1) * dim)
     public = Tree(
         total=np.zeros((slots, dim)),
         variance=np.zeros(slots),

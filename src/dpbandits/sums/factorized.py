@@ -136,6 +136,7 @@ def start_factorized(
     width. `length` is the number of rows it is made for; it bounds nothing.
     """
     checks.integer(least=1, dim=dim)
+    checks.room("a factorized sum", dim * buffers)
     wide = np.ones(dim) if widths is None else np.array(widths, np.float64)
     if wide.shape != (dim,) or not (np.isfinite(wide) & (wide > 0.0)).all():
         raise InvalidInput(f"expected widths to be {dim} positive numbers, got {checks.shown(widths)}")

@@ -641,6 +641,11 @@ def test_the_noise_of_many_large_arms_fits_into_memory() -> None:
     assert sum(np.asarray(value).nbytes for value in arrays) < 2**30
     with pytest.raises(InvalidInput, match="the noise of a block takes"):
         dpb.RandomizedLinUCB(privacy=MU, blocks=(512,)).begin(problem)
+    many = dpb.LinearContexts(100, arms=7000, horizon=10**6)
+    with pytest.raises(InvalidInput, match="a factorized sum takes"):
+        dpb.linear.FactorizedLinUCB(privacy=MU).begin(many)
+    with pytest.raises(InvalidInput, match="a tree takes"):
+        dpb.linear.TreeLinUCB(privacy=MU).begin(many)
 
 
 def test_wishart_noise_is_not_for_arms() -> None:
