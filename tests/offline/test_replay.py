@@ -291,6 +291,20 @@ def test_crossed_features_and_maps() -> None:
     assert replay(IMED, rows, seed=0).rounds > 150  # which has no use for contexts
 
 
+@pytest.mark.parametrize(("intercept", "said"), [(True, "0 to 1 on rewards"), (False, "±1 on rewards")])
+def test_the_range_of_rewards_is_declared_where_an_intercept_makes_up_for_its_middle(
+    intercept: bool, said: str
+) -> None:
+    ages = FeatureMap([Number("age", 0, 1)], intercept=intercept)
+    contexts = ages.rows({"age": np.linspace(0.0, 1.0, 60)})
+    actions = np.arange(60) % 3
+    rows = Rows(
+        actions=actions, rewards=np.where(actions > 1, 1.0, 0.0), labels=LABELS, contexts=contexts
+    )
+    found = replay(dpb.LinUCB(), replace(rows, features=ages), seed=0)
+    assert said in " ".join(found.guarantee.public)
+
+
 def test_rewards_of_another_range_are_scaled_for_arms() -> None:
     rows = logged(900)
     larger = replace(rows, rewards=rows.rewards * 20 - 10, reward_range=(-10.0, 10.0))

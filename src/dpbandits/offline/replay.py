@@ -268,8 +268,10 @@ def _problem(policy: TrustedPolicy, rows: Rows) -> Problem:
         raise InvalidInput(
             "say what is declared about the contexts: replay(…, problem=LinearContexts(dim, arms=K))"
         )
-    largest = max(abs(end) for end in rows.reward_range)
-    return LinearContexts.of(rows.features, arms=count, horizon=horizon, max_reward=largest)
+    declared: dict[str, Any] = {"max_reward": max(abs(end) for end in rows.reward_range)}
+    if rows.features.intercept:  # which makes up for the middle of their range
+        declared = {"reward_range": rows.reward_range}
+    return LinearContexts.of(rows.features, arms=count, horizon=horizon, **declared)
 
 
 def _check_problem(problem: Problem, rows: Rows) -> None:
