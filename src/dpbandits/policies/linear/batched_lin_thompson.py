@@ -98,7 +98,8 @@ class BatchedLinThompson(BatchedLinear):
 
     fresh in every round, and argmax_x θ_t·x is played; v = `spread`, .4 for contexts of one's own and
     .6 for a public decision set (where s_G = 0 and G is exact). Where arms have parameters of their own,
-    θ_a ~ N(m, v²A) with m and A of `RandomizedLinUCB` for its blocks of G̃ and ũ, and v = .3.
+    θ_a ~ N(m, v²A) with m and A of `RandomizedLinUCB` for its blocks of G̃ and ũ, batches as long as
+    there, and v = .3.
 
     **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever
     released is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set.

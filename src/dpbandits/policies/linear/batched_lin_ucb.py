@@ -45,7 +45,7 @@ class BatchedLinUCB(BatchedLinear, ConfidentPolicy):
     and until the next release it plays argmax_x θ̂·x + β √(xᵀV⁻¹x), θ̂ = V⁻¹ũ. Z is a symmetric Gaussian
     matrix (diagonal of variance 2); the last term pays for rounding rows to a grid. On `LinearActions`
     G is exact and V = G + (1 + s_U) I. Where K arms have parameters of their own, each has such a set of
-    its own blocks of G̃ and ũ, with α/K.
+    its own blocks of G̃ and ũ, with α/K, and batches have at most 12/μ·√t rounds.
 
     **Guarantee.** As `RandomizedLinUCB`: each person is in one released batch, so all that is ever
     released is μ-GDP, for any horizon; joint DP for contexts, all decisions for a public decision set.

@@ -90,7 +90,9 @@ class RandomizedLinUCB(BatchedLinear):
     state: ClassVar = Public
 
     width: Annotated[
-        float | None, "A factor on the random width; by default 1, and 0.8 for a public decision set."
+        float | None,
+        "A factor on the random width; by default 1, 0.8 for a public decision set, and 0.4 where arms "
+        "have parameters of their own.",
     ] = None
 
     def __post_init__(self) -> None:

@@ -204,7 +204,7 @@ def _add_row(public: Batched, secret: Rows, context: Any, action: int, reward: f
 @register_jitable(forceinline=True)
 def _add_reward(public: Batched, secret: Rows, action: int, reward: float) -> None:
     """For a public decision set: G counts the decision, with or without a reward."""
-    known = 0.0 if reward != reward else reward
+    known = public.rewards.middle if reward != reward else reward
     value = grid_row(secret.row, public.actions, action, known, public.max_norm, public.rewards, GRID)
     for i in range(secret.row.size):
         secret.buffers.open[0, i] += secret.row[i] * value
