@@ -57,12 +57,13 @@ def test_eigenvectors_are_those_of_numpy(dim: int) -> None:
         assert vectors.T @ vectors == pytest.approx(np.eye(dim), abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["zero", "diagonal", "one direction", "equal"])
+@pytest.mark.parametrize("kind", ["zero", "diagonal", "nearly diagonal", "one direction", "equal"])
 def test_eigenvectors_of_large_matrices_that_are_special(kind: str) -> None:
     dim, row = 50, np.random.default_rng(1).normal(size=50)
     matrix = {
         "zero": np.zeros((dim, dim)),
         "diagonal": np.diag(row),
+        "nearly diagonal": np.diag(row) + 1e-157 * np.outer(row, row),
         "one direction": np.outer(row, row),
         "equal": np.full((dim, dim), -2.0),
     }[kind]

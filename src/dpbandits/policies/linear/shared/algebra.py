@@ -189,7 +189,7 @@ def _tridiagonal(matrix: Any, values: Any, vectors: Any) -> None:
         if first > 0.0:
             below = -below
         norm = square - first * below  # ‖v‖²/2
-        if norm > 0.0:
+        if norm > 1e-290:  # of which there is an inverse
             matrix[k, k + 1] = first - below
             _reflect(matrix, vectors, values, k, 1.0 / norm)
         matrix[k + 1, k] = below
