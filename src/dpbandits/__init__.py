@@ -15,7 +15,7 @@ from dpbandits.features import FeatureMap
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
 from dpbandits.policies.kernel import KernelThompson, KernelUCB
-from dpbandits.policies.linear import LinUCB, RandomizedLinUCB
+from dpbandits.policies.linear import LinThompson, LinUCB, RandomizedLinUCB
 from dpbandits.policies.matroid import FocusedMatroidUCB
 from dpbandits.privacy import (
     ApproxDP,
@@ -73,6 +73,7 @@ __all__ = [
     "KernelUCB",
     "LazyThompson",
     "Learner",
+    "LinThompson",
     "LinUCB",
     "LinearActions",
     "LinearContexts",
