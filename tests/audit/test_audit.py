@@ -47,6 +47,18 @@ def test_every_broken_linear_policy_is_caught_for_arms_with_parameters_of_their_
     assert not found.private, found
 
 
+def test_the_battery_checks_what_can_be_checked_of_arms_with_parameters_of_their_own() -> None:
+    def titles(policy: dpb.Policy) -> str:
+        return ", ".join(title for title, _ in battery(policy) if title.startswith("disjoint arms"))
+
+    trusted, local = titles(dpb.RandomizedLinUCB(privacy=BUDGET)), dpb.local.LocalLinUCB(privacy=BUDGET)
+    for part in ("two rounds of each person", "an earlier log", "every position", "exact noise"):
+        assert part in trusted
+    assert "every position" in titles(local) and "an earlier log" not in titles(local)
+    printed = dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart")
+    assert titles(printed) == ""  # whose noise is not for them
+
+
 @pytest.mark.parametrize(
     ("kind", "prepulls"),
     [

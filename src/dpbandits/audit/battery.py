@@ -97,7 +97,8 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
 
     small, example = short_form(policy), kind.testing.example(short)
     yield "short batches are an option of the same policy", lambda: _same_recipe(policy, small)
-    yield "what is recorded is what is executed", lambda: _executed_as_recorded(small, example, short)
+    title = "what is recorded is what is executed"
+    yield title, partial(_executed_as_recorded, small, example, short, title)
     title = "extreme people, short batches, every position"
     yield title, partial(_every_position, title, small, example, short)
     yield quick("people inside the range", small, example, inside=True)
@@ -139,21 +140,36 @@ def battery(policy: Policy, rounds: int | None = None) -> Iterator[tuple[str, Ca
     for called, other in kind.testing.others(short).items():
         with contextlib.suppress(DPBanditsError):  # nor is every policy for every case
             small.guarantee(other)
-            tight = f"{called}, every position"
-            # To the first person all arms are alike, and later ones are in fewer nodes of a tree.
-            yield tight, partial(_every_position, tight, small, other, short, floor=0.75)
-            title = f"{called}: what is recorded is what is executed"
-            yield title, partial(_executed_as_recorded, small, other, short)
-            yield quick(f"{called}, people inside the range", small, other, inside=True)
-            yield quick(f"{called}, saved and loaded half way", small, other, reload=half, **flight)
-            yield quick(f"{called}, started from an earlier log", small, other, history=half)
-            if not policy.refuses_exact_noise(other):
-                yield quick(f"{called}, exact noise on a grid", small, other, exact=True)
+            yield from _checks_of_case(called, small, other, short, quick)
     wide = kind.testing.example(short, size=12)
     size = kind.testing.size_in_words(wide)
     yield quick(size, small, wide)
     yield quick(f"{size}, people inside the range", small, wide, inside=True)
     yield quick(f"as configured, {long:,} rounds", policy, kind.testing.example(long), long)
+
+
+def _checks_of_case(
+    called: str, policy: Policy, problem: Problem, rounds: int, quick: Callable[..., Any]
+) -> Iterator[tuple[str, Callable[[], Check]]]:
+    """The checks that matter most, on another case of a kind of problem."""
+    half, past = rounds // 2, problem.testing.past(problem, problem.testing.extreme_people(problem)[:1])
+    title = f"{called}, every position"
+    # To the first person all arms are alike, and later ones are in fewer nodes of a tree.
+    yield title, partial(_every_position, title, policy, problem, rounds, floor=0.75)
+    title = f"{called}, what is recorded is what is executed"
+    yield title, partial(_executed_as_recorded, policy, problem, rounds, title)
+    yield quick(f"{called}, people inside the range", policy, problem, inside=True)
+    if not type(policy).abstract:
+        yield quick(f"{called}, saved and loaded half way", policy, problem, reload=half, in_flight=7)
+    with contextlib.suppress(DPBanditsError):
+        returning = replace(problem, rounds_per_person=2)
+        policy.guarantee(returning)
+        yield quick(f"{called}, two rounds of each person", policy, returning)
+    with contextlib.suppress(DPBanditsError):
+        rehearse(policy, problem, seed=0, history=past)
+        yield quick(f"{called}, started from an earlier log", policy, problem, history=half)
+    if not policy.refuses_exact_noise(problem):
+        yield quick(f"{called}, exact noise on a grid", policy, problem, exact=True)
 
 
 def _every_position(
@@ -190,13 +206,13 @@ def _scaled(budget: Budget, factor: float) -> Budget:
     return budget
 
 
-def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int) -> Check:
+def _executed_as_recorded(policy: Policy, problem: Problem, rounds: int, title: str) -> Check:
     """A learner with a real generator, plain and compiled, is bit for bit what the audit records.
 
     And what users start is what is rehearsed. A policy that tells them apart, or whose compiled verbs
     are others, is found out here.
     """
-    title, seed = "what is recorded is what is executed", np.random.SeedSequence(1)
+    seed = np.random.SeedSequence(1)
     last = policy.guarantee(problem).horizon or rounds
     people = problem.testing.extreme_people(problem)
     order = np.random.default_rng(2).integers(len(people), size=last)
