@@ -92,7 +92,8 @@ class LinearContexts(LinearProblem):
 
     Where rewards are not from −1 to 1, say so: `reward_range=(0, 1)` for clicks. Policies then learn
     what is above or below its middle, by all of the range that noise is made for; with the default ±1
-    half of it would never be used, at the same noise. It takes an intercept among the features.
+    half of it would never be used, at the same noise. It takes an intercept among the features, and the
+    parameters that ``released()`` shows are those of the reward less that middle.
 
     With `features` a person's columns are brought to numbers by a declared map: ``select`` then takes
     frames, dictionaries and lists of them (`dpbandits.features`). An array is still taken as it is.

@@ -13,7 +13,8 @@ def of_ellipsoid(problem: LinearProblem, mean: Any, shape: Any, radius: Any, *, 
     """Parameters that are within radius·√(xᵀAx) of m in the direction of x, in units of the bounds.
 
     In those of rewards and features: each parameter, in blocks where every arm has its own, or the mean
-    reward of each action of a public decision set. m, A and radius are those of each block.
+    reward of each action of a public decision set. m, A and radius are those of each block. Parameters
+    are those of the reward less the middle of its range.
     """
     unit = problem.max_reward / problem.max_norm
     if isinstance(problem, LinearContexts):
