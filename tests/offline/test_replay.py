@@ -248,6 +248,12 @@ def test_the_guarantee_says_what_it_covers() -> None:
     assert not replay(dpb.arms.UCB1(), logged(300), seed=0).guarantee.is_private
 
 
+def test_an_interval_of_no_length_says_that_it_is_too_short() -> None:
+    rows = replace(logged(300), rewards=np.zeros(300))
+    assert "interval 0 to 0, too short: about 0 rows" in str(replay(IMED, rows, seed=0))
+    assert "too short" not in str(replay(IMED, logged(300), seed=0))
+
+
 # Problems and mistakes.
 
 

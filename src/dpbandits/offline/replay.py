@@ -40,9 +40,11 @@ guarantee is about. How much likelier the results are on one log than on the oth
 
 The rewards of matched rows, their mean and its interval are raw data: for those who may see the log.
 
-**Interval.** Normal, on the rewards of matched rows. Given the past, r_t has the mean μ(x_t, a_t) of its
-decision, so their differences form a martingale, and the interval covers the mean of μ(x_t, a_t) over
-the matched rounds. It tells nothing of how another run with other noise would have decided.
+**Interval.** Normal, on the rewards of matched rows, which are taken to be of different people. Given
+the past, r_t has the mean μ(x_t, a_t) of its decision, so their differences form a martingale, and the
+interval covers the mean of μ(x_t, a_t) over the matched rounds. Where few rewards differ from the
+commonest it is too short, and says so (`telling`). It tells nothing of how another run with other noise
+would have decided.
 """
 
 from bisect import bisect_left
@@ -59,7 +61,8 @@ from dpbandits import checks
 from dpbandits.engine.streams import Seed
 from dpbandits.errors import InvalidInput
 from dpbandits.features import CrossedFeatures
-from dpbandits.offline.intervals import normal_interval
+from dpbandits.offline.estimates import telling_rows
+from dpbandits.offline.intervals import if_short, normal_interval
 from dpbandits.offline.rows import Rows
 from dpbandits.policies import Learner, TrustedPolicy
 from dpbandits.privacy.guarantees import Guarantee, Unit
@@ -94,11 +97,17 @@ class Replayed:
         """The mean reward of a round."""
         return float(self.rewards.mean())
 
+    @property
+    def telling(self) -> float:
+        """Rounds whose reward is not the commonest; where they are few, the interval is too short."""
+        return telling_rows(self.rewards, np.ones(self.rounds))
+
     def __str__(self) -> str:
+        ends = f"{self.low:.4g} to {self.high:.4g}{if_short(self.telling)}"
         return (
             f"{type(self.policy).__name__}: {self.reward:.4g} a round, {100 * self.confidence:g} % "
-            f"interval {self.low:.4g} to {self.high:.4g}, in {self.rounds:,} rounds that match, of "
-            f"{self.rows:,} rows. On this log: {self.guarantee} (The rewards are raw data, not private.)"
+            f"interval {ends}, in {self.rounds:,} rounds that match, of {self.rows:,} rows. On this log: "
+            f"{self.guarantee} (The rewards are raw data, not private.)"
         )
 
 
