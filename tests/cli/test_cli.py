@@ -134,6 +134,9 @@ def test_compare_on_a_log_at_several_budgets(tmp_path: Path) -> None:
     assert "Mean over runs with its 95 % interval" in written and "no private release" in written
     assert "do not show that its actions differ" not in text
     assert plot.read_text().count("<path") > 20
+    # Whatever is passed on by itself says so by itself.
+    assert "no private release" in " ".join(found["about"])
+    assert "None is about this page, which is made of the log itself" in written
 
 
 def test_compare_shows_the_best_of_each_budget_unless_all_are_asked_for(

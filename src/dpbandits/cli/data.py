@@ -22,7 +22,8 @@ OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "featur
 ABOUT = (
     "An empirical world: each reward is drawn at the rate that its action had in the log (in its "
     "context, where there are features). So every policy can be played on it, and what it lost is "
-    "known exactly. It takes rounds to be independent, and the rates of the log to be the true ones; "
+    "known exactly. It takes rounds to be independent, and the rates of the log to be the true ones: "
+    "intervals are of the chance between runs, and leave out that of the log itself; "
     "with few rows an action, the best of many looks better than it is, and more seems to be there to "
     "learn.",
     "What is shown here is made of the log itself, without noise. It says what privacy would have cost, "

@@ -106,8 +106,8 @@ class Replayed:
         ends = f"{self.low:.4g} to {self.high:.4g}{if_short(self.telling)}"
         return (
             f"{type(self.policy).__name__}: {self.reward:.4g} a round, {100 * self.confidence:g} % "
-            f"interval {ends}, in {self.rounds:,} rounds that match, of {self.rows:,} rows. On this log: "
-            f"{self.guarantee} (The rewards are raw data, not private.)"
+            f"interval {ends}, in {self.rounds:,} rounds that match, of {self.rows:,} rows. On this "
+            f"log: {self.guarantee} (The rewards are raw data, not private.)"
         )
 
 
