@@ -42,7 +42,9 @@ class OBPPolicy:
     decision by one person's context cannot wait for another's row; `LinearContexts` and logs are what
     `dpbandits.offline` is for). There is no `batch_size`: a policy has batches of its own. A copy
     before the first decision begins anew, as `calc_ground_truth_policy_value` wants it; later ones are
-    refused, since both would use the same noise.
+    refused, since both would use the same noise. `random_state`, which is usual there, is for tests:
+    with one that is known nobody is protected, and all copies draw the same. `n_trial` and
+    `action_counts` count answers, and are not protected: they tell whether the last person gave one.
 
     >>> import dpbandits as dpb
     >>> policy = OBPPolicy(dpb.LazyThompson(privacy=dpb.PureDP(1.0)), n_actions=3, random_state=1)
