@@ -54,7 +54,7 @@ def update_estimate(
     moments[1] += weight * length
     moments[2] += weight * weight * length
     moments[3] += weight * weight
-    moments[4] += weight**4
+    moments[4] += _fourth(weight)
     moments[5] = max(moments[5], weight)
     estimates.mean[arm] = moments[0] / moments[1]
     found = _weighted(batches, moments[1], moments[2], moments[3], moments[4], moments[5])
@@ -73,7 +73,12 @@ def foreseen(
     moments, a = estimates.moments[arm], _precision(batches, length)
     squares = moments[2] + a * a * length, moments[3] + a * a
     return _weighted(
-        batches, moments[1] + a * length, squares[0], squares[1], moments[4] + a**4, max(moments[5], a)
+        batches,
+        moments[1] + a * length,
+        squares[0],
+        squares[1],
+        moments[4] + _fourth(a),
+        max(moments[5], a),
     )
 
 
@@ -85,6 +90,12 @@ def _precision(batches: Batches, length: int) -> float:
 
 
 @register_jitable(forceinline=True)
+def _fourth(a: float) -> float:
+    """a⁴ by products, which round alike wherever they are compiled; powers do not."""
+    return (a * a) * (a * a)
+
+
+@register_jitable(forceinline=True)
 def _weighted(
     batches: Batches, an: float, aan: float, aa: float, aaaa: float, most: float
 ) -> tuple[float, float, float, float]:
@@ -93,7 +104,7 @@ def _weighted(
     unit = batches.scale * effective / an
     if not batches.laplace:
         return effective, unit * unit * aa, 0.0, 0.0
-    draws = aaaa / most**4
+    draws = aaaa / _fourth(most)
     return effective, 2.0 * unit * unit * max(0.0, aa - draws * most * most), unit * most, draws
 
 
