@@ -204,3 +204,10 @@ def answered() -> MAB:
 def contextual() -> MAB:
     policy = dpb.RandomizedLinUCB(privacy=dpb.GaussianDP(4.0))
     return MAB(["x", "y"], policy, features=2, seed=1)
+
+
+def test_asking_what_is_promised_does_not_begin_without_the_log() -> None:
+    mab = MAB(["red", "blue"], dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)), seed=0)
+    assert "a history" not in str(mab.guarantee)
+    mab.fit(["red", "blue"], [1, 0])
+    assert "the rows of a history of 2 are taken as they are" in str(mab.guarantee)

@@ -134,6 +134,9 @@ def test_compare_on_a_log_at_several_budgets(tmp_path: Path) -> None:
     assert "Mean over runs with its 95 % interval" in written and "no private release" in written
     assert "do not show that its actions differ" not in text
     assert plot.read_text().count("<path") > 20
+    # Whatever is passed on by itself says so by itself.
+    assert "no private release" in " ".join(found["about"])
+    assert "None is about this page, which is made of the log itself" in written
 
 
 def test_compare_shows_the_best_of_each_budget_unless_all_are_asked_for(
@@ -181,6 +184,12 @@ def test_compare_says_what_propensities_tell(tmp_path: Path) -> None:
     path.write_text("item,click,p\na,1,0.5\nb,0,0.5\n")
     text = run(*words, "--runs", "1", "--propensity", "p")
     assert "is not known: the log overlaps too little" in text
+    assert "rest on a few rows" not in text
+    # One row of b counts as much as 80 of its others, and pays.
+    path.write_text("item,click,p\n" + "a,0,0.2\nb,0,0.8\n" * 300 + "b,1,0.01\n")
+    text = run(*words, "--runs", "1", "--propensity", "p")
+    assert "rates of 1 of 2 actions rest on a few rows of small propensity" in text
+    assert "the 301 rows of 'b' tell as much as 21.6 rows that count alike" in text
 
 
 def test_compare_with_features_of_a_log(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import dpbandits as dpb
 from dpbandits.errors import DPBanditsError
 from dpbandits.features import FeatureMap, Number
 from dpbandits.offline import Rows, doubly_robust, ips, read, ridge_model, snips
-from dpbandits.offline.estimates import effective_rows
+from dpbandits.offline.estimates import effective_rows, telling_rows
 from dpbandits.offline.intervals import bernstein_interval, normal_interval
 
 LABELS = ("a", "b", "c")
@@ -123,11 +123,56 @@ def test_bernstein_intervals_cover_where_normal_ones_do_not() -> None:
             propensities=np.full(300, 0.5),
         )
         for interval in ("normal", "bernstein"):
-            found = ips(rows, np.zeros(300), interval=interval)
+            found = ips(rows, np.zeros(300), interval=interval, least_propensity=0.5)
             inside = found.low <= 0.003 <= found.high
             covered += inside * (interval == "bernstein")
             normal += inside * (interval == "normal")
     assert covered >= int(binom.ppf(1e-6, 300, 0.95)) > normal
+
+
+def test_bernstein_is_not_misled_by_a_rare_action_that_the_log_did_not_draw() -> None:
+    """Four rows of ten have a propensity of 1e-3, and all rewards are theirs. A log of 100 rows mostly
+    has none of them: the largest weight that it shows is 10/9, whose interval is too short. What needs
+    no declared bound is refused: the mean weight is 0.6.
+    """
+    chance, covered, by_the_log = np.random.default_rng(6), 0, 0
+    for _ in range(300):
+        is_rare = chance.random(100) < 0.4
+        shown = np.where(is_rare, 1e-3, 0.9)  # the propensity of action 1, which is decided for
+        actions = (chance.random(100) < shown).astype(int)
+        rows = Rows(
+            actions=actions,
+            rewards=(is_rare & (actions == 1)).astype(float),
+            labels=("a", "b"),
+            propensities=np.where(actions == 1, shown, 1.0 - shown),
+        )
+        weights = actions / shown
+        found = bernstein_interval(weights * rows.rewards, 0.95, 1e3)
+        misled = bernstein_interval(weights * rows.rewards, 0.95, 1.0 / shown[actions == 1].min())
+        covered += found[0] <= 0.4 <= found[1]
+        by_the_log += misled[0] <= 0.4 <= misled[1]
+        with pytest.raises(DPBanditsError, match=r"weights of mean|overlaps too little"):
+            snips(rows, np.ones(100))
+    assert covered >= int(binom.ppf(1e-6, 300, 0.95)) > by_the_log
+
+
+@pytest.mark.parametrize(("rate", "says"), [(0.005, True), (0.2, False)])
+def test_an_interval_that_few_rewards_made_says_that_it_is_too_short(rate: float, says: bool) -> None:
+    chance = np.random.default_rng(7)
+    rows = Rows(
+        actions=chance.integers(2, size=400),
+        rewards=(chance.random(400) < rate).astype(float),
+        labels=("a", "b"),
+        propensities=np.full(400, 0.5),
+    )
+    paid = int(rows.rewards[rows.actions == 0].sum())
+    for found in (ips(rows, np.zeros(400)), snips(rows, np.zeros(400))):
+        assert found.telling == pytest.approx(paid)
+        assert ("too short: about" in str(found)) is says
+    bound = ips(rows, np.zeros(400), interval="bernstein", least_propensity=0.5)
+    assert "too short" not in str(bound)
+    assert telling_rows(np.array([1.0, 1.0, 0.0, 3.0]), np.array([1.0, 1.0, 2.5, 0.0])) == 2.0
+    assert telling_rows(np.ones(3), np.ones(3)) == 0.0
 
 
 def test_a_model_lessens_the_variance_and_is_made_of_other_rows() -> None:
@@ -259,6 +304,18 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "wrong propensities": (
         lambda: ips(replace(ROWS, propensities=np.full(100, 0.1)), np.full((100, 2), 0.5)),
         "weights of mean 5 where it should be 1",
+    ),
+    "some decisions missing": (
+        lambda: ips(replace(ROWS, propensities=np.full(100, 0.75)), np.full((100, 2), 0.5)),
+        "weights of mean 0.67 where it should be 1",
+    ),
+    "no least propensity": (
+        lambda: ips(ROWS, np.ones(100), interval="bernstein"),
+        "a Bernstein interval needs the least chance with which the log could choose",
+    ),
+    "a least propensity that is not": (
+        lambda: ips(ROWS, np.ones(100), interval="bernstein", least_propensity=0.9),
+        "expected least_propensity above 0 and at most 0.5, which the log has, got 0.9",
     ),
     "decisions of others": (lambda: ips(ROWS, np.ones(99)), "got shape (99,)"),
     "unknown decisions": (lambda: ips(ROWS, np.full(100, 2)), "places in rows.labels, 0 to 1"),

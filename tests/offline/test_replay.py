@@ -248,6 +248,36 @@ def test_the_guarantee_says_what_it_covers() -> None:
     assert not replay(dpb.arms.UCB1(), logged(300), seed=0).guarantee.is_private
 
 
+def test_an_interval_of_no_length_says_that_it_is_too_short() -> None:
+    rows = replace(logged(300), rewards=np.zeros(300))
+    assert "interval 0 to 0, too short: about 0 rows" in str(replay(IMED, rows, seed=0))
+    assert "too short" not in str(replay(IMED, logged(300), seed=0))
+
+
+def test_a_log_that_chose_by_contexts_is_refused_though_its_counts_are_uniform() -> None:
+    """Of two actions each pays on one side, and the log mostly chose the one that pays. Without contexts
+    nothing gives it away: 0.55 a round, where each action would earn 0.35. So it is said.
+    """
+    chance, size = np.random.default_rng(0), 4000
+    right = np.arange(size) // 2 % 2  # the action that pays; both equally often
+    actions = np.where(chance.random(size) < 0.9, right, 1 - right)
+    rewards = (chance.random(size) < np.where(actions == right, 0.6, 0.1)).astype(float)
+    hers = np.stack([right, 1 - right], axis=1).astype(float)
+    rows = Rows(actions=actions, rewards=rewards, labels=("a", "b"), contexts=hers)
+    with pytest.raises(DPBanditsError, match=r"rows match, and of a random log about 2,000 would"):
+        replay(dpb.linear.LinThompson(), rows, problem=dpb.LinearContexts(2, arms=2), seed=0)
+    misled = replay(dpb.arms.UCB1(), rows, seed=0)
+    assert misled.low > 0.45 and "is taken on trust: without propensities" in str(misled)
+    known = replace(logged(300), propensities=np.full(300, 1 / 3))
+    assert "on trust" not in str(replay(IMED, known, seed=0))
+
+
+def test_a_log_that_took_turns_is_refused() -> None:
+    turns = Rows(actions=np.arange(2000) // 100 % 2, rewards=np.zeros(2000), labels=("a", "b"))
+    with pytest.raises(DPBanditsError, match=r"rows match, and of a random log about 1,000 would"):
+        replay(dpb.arms.UCB1(), turns, seed=0)
+
+
 # Problems and mistakes.
 
 

@@ -102,3 +102,17 @@ def test_what_is_kept_is_what_is_not_lost() -> None:
     kept = trace.reward_kept("uniform-arms")
     assert kept == pytest.approx(1.0 - trace.regret("uniform-arms")[:, -1] / 500.0)
     assert kept.mean() == pytest.approx(0.7, abs=0.02)
+
+
+def test_a_picture_of_a_log_says_that_it_is_no_private_release() -> None:
+    log = {"item": ["a", "b"] * 50, "click": [0, 1] * 50}
+    logged = dpb.worlds.LoggedArms.read(log, action="item", reward="click")
+    policies = {
+        f"x, {one}": dpb.NoiseAwareIMED(privacy=one) for one in (dpb.PureDP(1.0), dpb.PureDP(2.0))
+    }
+    said = "Made of the table itself, without noise: no private release of it."
+    for world, expected in ((logged, said), (dpb.worlds.BernoulliArms([0.0, 1.0]), "")):
+        trace = dpb.simulate(policies, world, 100, 2, 0, progress=False)
+        for figure in (trace.plot(), trace.plot_kept()):
+            assert figure.get_suptitle() == expected
+        assert str(trace.summary()).endswith(expected) and trace.caveat == expected

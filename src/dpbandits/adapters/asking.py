@@ -17,6 +17,11 @@ class Asked:
     A round without a reward counts like any other. If it did not, a person who does not answer would
     move all who come later by one round, which no guarantee about one replaced reward covers.
 
+    An answer names an arm and nobody. So one that comes after the next question must be thrown away: of
+    the same arm it would be taken for the next person's, and whoever answers late would then change two
+    rounds, her own and that one, where the guarantee pays for one. Where answers are late, use `decide`,
+    whose tickets tell them apart.
+
     With `replay`, for logs alone, the decision that is open is given again instead. So a log that is
     replayed by rejection (Li et al. 2011) opens a round only for rows that match: a decision waits for
     the first row of its arm, and rows of other arms pass by. Where the log chose uniformly that is as

@@ -29,7 +29,8 @@ class MAB:
     - `partial_fit` takes a row for each decision of `predict` since the last one, with the arm that was
       predicted; nan is for a reward that did not come. Rows that another system chose belong into `fit`.
     - At most `in_flight` predictions may wait for their rewards; a further one is refused.
-    - When `partial_fit` is called must not depend on the rewards.
+    - When `partial_fit` is called must not depend on the rewards. It releases like a decision, and
+      counts as one where the guarantee ends at a horizon.
     - Rewards are clipped to [0, 1] (for contexts to ±1) and contexts shortened to a norm of 1, unless a
       `problem` is given that declares otherwise.
     - The seed is for tests. There are no neighbourhood policies, and arms do not come and go.
@@ -81,8 +82,9 @@ class MAB:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised."""
-        return self.learner.guarantee
+        """What is promised; after `fit` it names the log that it began with."""
+        # Asked before `fit`, it must not begin without it.
+        return self.policy.guarantee(self.problem) if self._learner is None else self.learner.guarantee
 
     def fit(self, decisions: Any, rewards: Any, contexts: Any = None) -> None:
         """Start from a log: each row is one person's round, and nan a reward that did not come."""

@@ -33,16 +33,19 @@ class _PolicyType(enum.Enum):
 class OBPPolicy:
     """A policy for arms as an `obp.policy`: `select_action`, then `update_params` with its reward.
 
-    A decision that was not answered before the next one is a round without a reward. With `replay=True`
-    it waits instead for the first row of its arm, and rows of the log that do not match open no round:
-    for `obp.simulator.run_bandit_simulation`, whose result goes into OBP's estimators such as
-    `ReplayMethod`, and never for people (`adapters/asking.py`).
+    A decision that was not answered before the next one is a round without a reward; an answer that
+    comes later still must be thrown away, for it would be taken for the next person's. With
+    `replay=True` it waits instead for the first row of its arm, and rows of the log that do not match
+    open no round: for `obp.simulator.run_bandit_simulation`, whose result goes into OBP's estimators
+    such as `ReplayMethod`, and never for people (`adapters/asking.py`).
 
     What is lost: lists of several actions (`len_list` is 1; filter the log by position) and contexts (a
     decision by one person's context cannot wait for another's row; `LinearContexts` and logs are what
     `dpbandits.offline` is for). There is no `batch_size`: a policy has batches of its own. A copy
     before the first decision begins anew, as `calc_ground_truth_policy_value` wants it; later ones are
-    refused, since both would use the same noise.
+    refused, since both would use the same noise. `random_state`, which is usual there, is for tests:
+    with one that is known nobody is protected, and all copies draw the same. `n_trial` and
+    `action_counts` count answers, and are not protected: they tell whether the last person gave one.
 
     >>> import dpbandits as dpb
     >>> policy = OBPPolicy(dpb.LazyThompson(privacy=dpb.PureDP(1.0)), n_actions=3, random_state=1)

@@ -24,7 +24,8 @@ class RiverPolicy(bandit.base.Policy):
     there is no `reward_obj`, no `reward_scaler` (rewards are clipped to [0, 1]: scale them by numbers
     that are public) and no `burn_in`, which would pull arms that nobody decided on.
 
-    `pull` before the last arm was answered makes that a round without a reward. With `replay=True` it
+    `pull` before the last arm was answered makes that a round without a reward; an answer that comes
+    later still must be thrown away, for it would be taken for the next person's. With `replay=True` it
     gives the same arm again, as `evaluate_offline` needs; that is for logs, never for people
     (`adapters/asking.py`). `clone` gives a policy that has not begun; with a `seed`, which is for tests,
     all clones draw the same.

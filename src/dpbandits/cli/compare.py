@@ -198,6 +198,8 @@ def compare(
     if as_json:
         record = {"rows": found.rows, "uniform_regret": found.uniform_regret}
         record |= {"uniform_kept": found.kept_by_uniform(), "notes": notes}
+        if isinstance(world, LoggedArms | LoggedContexts):
+            record["about"] = about(world)
         print_json(record | {"guarantees": trace.header["guarantees"], "seed": seed})
     else:
         _print(found)

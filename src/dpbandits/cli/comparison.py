@@ -240,7 +240,13 @@ class Comparison:
         if self.hidden:
             page.text(*self.about_hidden()).folded("All rows", self._table(self.rows))
         page.text(*self.notes)
-        page.section("Guarantees").text(*self.sentences())
+        page.section("Guarantees")
+        if self.trace.caveat:
+            page.text(
+                "Of each policy in use, for those it decides for. None is about this page, which is "
+                "made of the log itself, without noise."
+            )
+        page.text(*self.sentences())
         page.section("How to read this").text(
             "Regret is what was lost against always playing the best action. A twin is the same "
             "algorithm without a privacy budget. ε-DP and (ε, δ)-DP are the usual definitions; under "

@@ -15,14 +15,18 @@ from dpbandits.extras import check_installed
 from dpbandits.features import Category, Column, FeatureMap, Hashed, Number
 from dpbandits.notation import number as read_number
 from dpbandits.notation import whole
+from dpbandits.offline.estimates import LEAST_EFFECTIVE
 from dpbandits.wording import counted, number
 from dpbandits.worlds import LoggedArms, LoggedContexts
+from dpbandits.worlds.logged.sums import effective_rows_by_action
+from dpbandits.worlds.logged.table import ACTION, read_log
 
 OPTIONS = ("action", "reward", "reward_range", "propensity", "position", "features", "prior_rows")
 ABOUT = (
     "An empirical world: each reward is drawn at the rate that its action had in the log (in its "
     "context, where there are features). So every policy can be played on it, and what it lost is "
-    "known exactly. It takes rounds to be independent, and the rates of the log to be the true ones; "
+    "known exactly. It takes rounds to be independent, and the rates of the log to be the true ones: "
+    "intervals are of the chance between runs, and leave out that of the log itself; "
     "with few rows an action, the best of many looks better than it is, and more seems to be there to "
     "learn.",
     "What is shown here is made of the log itself, without noise. It says what privacy would have cost, "
@@ -134,10 +138,12 @@ def from_propensities(path: Path, typed: Typed, world: LoggedArms | LoggedContex
     """What the log earned, and what uniform play would have earned on it, where that can be said."""
     if typed.propensity is None:
         return []
+    said = _heavy_rows(path, typed)
     if (world.rows or 0) * len(world.actions) > _MOST_NUMBERS:
-        return ["The log is too large for an off-policy estimate of uniform play, with its interval."]
+        large = "The log is too large for an off-policy estimate of uniform play, with its interval."
+        return [*said, large]
     rows = offline.read(path, **_columns(typed))
-    said = [f"The log itself earned {rows.rewards.mean():.4g} a row."]
+    said.append(f"The log itself earned {rows.rewards.mean():.4g} a row.")
     uniform = np.full((len(rows), len(rows.labels)), 1.0 / len(rows.labels))
     try:
         return [
@@ -146,6 +152,24 @@ def from_propensities(path: Path, typed: Typed, world: LoggedArms | LoggedContex
         ]
     except InvalidInput as refused:
         return [*said, f"What uniform play would have earned on its people is not known: {refused}."]
+
+
+def _heavy_rows(path: Path, typed: Typed) -> list[str]:
+    """A sentence where rates of actions are those of a few rows that were very unlikely."""
+    found = effective_rows_by_action(read_log(path, **_columns(typed))).sort("effective", ACTION)
+    rests = (found["effective"] < LEAST_EFFECTIVE) & (2.0 * found["effective"] < found["rows"])
+    heavy = found.filter(rests)
+    if not heavy.height:
+        return []
+    action, rows, effective = heavy.row(0)
+    return [
+        f"The rates of {heavy.height} of {counted(found.height, 'action')} rest on a few rows of small "
+        f"propensity, which count most: the {counted(rows, 'row')} of {action!r} tell as much as "
+        f"{effective:.1f} rows that count alike, where an off-policy estimate needs "
+        f"{LEAST_EFFECTIVE:g}. The best rate may be that of a single row, and what is kept is a share "
+        "of it. Without --propensity rows count alike, which is right if actions were chosen without "
+        "regard to people."
+    ]
 
 
 def _columns(typed: Typed) -> dict[str, Any]:

@@ -14,15 +14,21 @@ could have chosen a; and π was fixed without looking at these rows. So decision
 learned from the same rows are not for these estimates: that is what `replay` is for.
 
 **Intervals** are normal (`intervals.py`) on the terms of the mean; for SNIPS on w_i (r_i − V)/w̄, its
-influence. For IPS there is a Bernstein interval, which holds for every n.
+influence. They take rows to be independent: where people return, those of one person are not, and the
+intervals are too short. So they are where few rewards differ from the commonest, which an estimate then
+says (`telling`). For IPS there is a Bernstein interval, which holds for every n if the least p that the
+log could have had is *declared*: the least that it did have would be too large just where a rare action
+that pays was never drawn.
 
 **Effective rows** are (Σ w_i)²/Σ w_i², how many rows of weight 1 would tell as much. Below
 `LEAST_EFFECTIVE` an estimate is refused. Weights have mean 1 if the conditions hold; if theirs is not
-within ½ and 2, the log lacks actions that π takes, or the p_i are wrong, and it is refused too.
+within ½ and 2, or is off by more than a tenth and five standard errors, the log lacks actions that π
+takes, or the p_i are wrong, and it is refused too.
 
 These are made of raw rewards: for those who may see the log, not private releases.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +37,12 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.offline.intervals import bernstein_interval, normal_interval
+from dpbandits.offline.intervals import bernstein_interval, if_short, normal_interval
 from dpbandits.offline.rows import Rows
 
 Array = NDArray[np.float64]
 LEAST_EFFECTIVE = 50.0
+_OFF, _ERRORS = 0.1, 5.0  # how far from 1 the mean weight may be, by itself and in standard errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,31 +57,41 @@ class Estimate:
     interval: str
     rows: int
     effective: float  # rows of weight 1 that would tell as much
+    telling: float  # of the effective rows, those whose reward is not the commonest
     mean_weight: float  # 1, but for chance, where the propensities are right
 
     def __str__(self) -> str:
+        caveat = if_short(self.telling) if self.interval == "normal" else ""
         return (
             f"{self.method} {self.value:.4g}, {100 * self.confidence:g} % {self.interval} interval "
-            f"{self.low:.4g} to {self.high:.4g}; {self.rows:,} rows, effective sample size "
+            f"{self.low:.4g} to {self.high:.4g}{caveat}; {self.rows:,} rows, effective sample size "
             f"{self.effective:,.0f} (raw data, not private)"
         )
 
 
-def ips(rows: Rows, decisions: Any, *, confidence: float = 0.95, interval: str = "normal") -> Estimate:
+def ips(
+    rows: Rows,
+    decisions: Any,
+    *,
+    confidence: float = 0.95,
+    interval: str = "normal",
+    least_propensity: float | None = None,
+) -> Estimate:
     """Inverse propensity scores; `interval` is "normal" or "bernstein". See the head of this file.
 
-    `decisions` are (n, K) probabilities of each action in each row, or n numbers of actions.
+    `decisions` are (n, K) probabilities of each action in each row, or n numbers of actions. Bernstein's
+    interval needs `least_propensity`, the least chance with which the log chose any action for anybody,
+    by how it was made and not by what it shows.
     """
     checks.one_of(("normal", "bernstein"), interval=interval)
     _, weights = _weighed(rows, decisions)
     terms = weights * rows.rewards
     ends = normal_interval(terms, confidence)
     if interval == "bernstein":
-        assert rows.propensities is not None
-        most = 1.0 / float(rows.propensities.min())  # no weight is larger
+        most = 1.0 / _least(rows, least_propensity)  # no weight is larger
         span = max(rows.reward_range[1], 0.0) - min(rows.reward_range[0], 0.0)
         ends = bernstein_interval(terms, confidence, most * span)
-    return _estimate("IPS", float(terms.mean()), ends, confidence, interval, weights)
+    return _estimate("IPS", float(terms.mean()), ends, confidence, interval, rows, weights)
 
 
 def snips(rows: Rows, decisions: Any, *, confidence: float = 0.95) -> Estimate:
@@ -83,7 +100,7 @@ def snips(rows: Rows, decisions: Any, *, confidence: float = 0.95) -> Estimate:
     value = float((weights * rows.rewards).sum() / weights.sum())
     influence = weights * (rows.rewards - value) / weights.mean()
     ends = normal_interval(value + influence, confidence)
-    return _estimate("SNIPS", value, ends, confidence, "normal", weights)
+    return _estimate("SNIPS", value, ends, confidence, "normal", rows, weights)
 
 
 def doubly_robust(
@@ -106,7 +123,7 @@ def doubly_robust(
     terms = (chosen * expected).sum(axis=1)
     terms += weights * (rows.rewards - expected[each, rows.actions])
     ends = normal_interval(terms, confidence)
-    return _estimate("DR", float(terms.mean()), ends, confidence, "normal", weights)
+    return _estimate("DR", float(terms.mean()), ends, confidence, "normal", rows, weights)
 
 
 def ridge_model(rows: Rows, *, penalty: float = 1.0, folds: int = 5) -> Array:
@@ -153,7 +170,8 @@ def _weighed(rows: Rows, decisions: Any) -> tuple[Array, Array]:
             f"sample size of {effective:.1f}, and an estimate needs {LEAST_EFFECTIVE:g}"
         )
     mean = float(weights.mean())
-    if not 0.5 <= mean <= 2.0:
+    off, error = abs(mean - 1.0), float(weights.std()) / math.sqrt(weights.size)
+    if not 0.5 <= mean <= 2.0 or off > max(_OFF, _ERRORS * error):
         raise InvalidInput(
             f"weights of mean {mean:.2g} where it should be 1: the log lacks actions that were decided "
             "for, or its propensities are wrong"
@@ -161,10 +179,37 @@ def _weighed(rows: Rows, decisions: Any) -> tuple[Array, Array]:
     return chosen, weights
 
 
+def _least(rows: Rows, declared: float | None) -> float:
+    """The least propensity there can be, as declared."""
+    if declared is None:
+        raise InvalidInput(
+            "a Bernstein interval needs the least chance with which the log could choose an action, by "
+            "how it was made: least_propensity=0.01"
+        )
+    least = checks.number("least_propensity", declared)
+    assert rows.propensities is not None
+    found = float(rows.propensities.min())
+    if not 0.0 < least <= 1.0 or found < least * (1.0 - 1e-9):
+        raise InvalidInput(
+            f"expected least_propensity above 0 and at most {found:.4g}, which the log has, got "
+            f"{least:g}"
+        )
+    return least
+
+
 def effective_rows(weights: Array) -> float:
     """(Σ w)²/Σ w²; 0 where all are 0."""
     squares = float((weights**2).sum())
     return float(weights.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+
+def telling_rows(rewards: Array, weights: Array) -> float:
+    """Effective rows of those whose reward is not the commonest: an interval is made of them."""
+    kinds, places = np.unique(rewards[weights > 0.0], return_inverse=True)
+    if kinds.size < 2:
+        return 0.0
+    commonest = np.bincount(places, weights[weights > 0.0]).argmax()
+    return effective_rows(weights[weights > 0.0][places != commonest])
 
 
 def _probabilities(rows: Rows, decisions: Any) -> Array:
@@ -191,6 +236,7 @@ def _estimate(
     ends: tuple[float, float],
     confidence: float,
     interval: str,
+    rows: Rows,
     weights: Array,
 ) -> Estimate:
     return Estimate(
@@ -202,5 +248,6 @@ def _estimate(
         interval=interval,
         rows=weights.size,
         effective=effective_rows(weights),
+        telling=telling_rows(rows.rewards, weights),
         mean_weight=float(weights.mean()),
     )

@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 from dpbandits import checks
 
 Array = NDArray[np.float64]
+# Rows from which on a normal interval is near what it says: of 95 %, it covers a rate with 5, 10, 15 and
+# 20 such rows expected in 87, 93, 92 and 95 % of logs (by the binomial law, 1,000 rows).
+FEWEST = 20.0
 
 
 def normal_interval(values: Array, confidence: float) -> tuple[float, float]:
     r"""Mean ± t s/√n, s² being the empirical variance and t the quantile of Student's law.
 
-    It holds in the limit. Where rewards are rare it is too short: without any it has no length.
+    It holds in the limit, for independent values. Where rewards are rare it is too short (`if_short`):
+    without any it has no length.
     """
     checks.open_unit(confidence=confidence)
     mean = float(values.mean())
@@ -23,6 +27,14 @@ def normal_interval(values: Array, confidence: float) -> tuple[float, float]:
     quantile = float(scipy.special.stdtrit(values.size - 1, 0.5 + 0.5 * confidence))
     half = quantile * float(values.std(ddof=1)) / math.sqrt(values.size)
     return mean - half, mean + half
+
+
+def if_short(telling: float) -> str:
+    """What to say after a normal interval that few rows other than the commonest have made."""
+    if telling >= FEWEST:
+        return ""
+    told = f"about {telling:.0f} rows have another reward than most"
+    return f", too short: {told}, and it needs {FEWEST:g}"
 
 
 def bernstein_interval(values: Array, confidence: float, span: float) -> tuple[float, float]:

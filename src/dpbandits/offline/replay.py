@@ -40,9 +40,11 @@ guarantee is about. How much likelier the results are on one log than on the oth
 
 The rewards of matched rows, their mean and its interval are raw data: for those who may see the log.
 
-**Interval.** Normal, on the rewards of matched rows. Given the past, r_t has the mean μ(x_t, a_t) of its
-decision, so their differences form a martingale, and the interval covers the mean of μ(x_t, a_t) over
-the matched rounds. It tells nothing of how another run with other noise would have decided.
+**Interval.** Normal, on the rewards of matched rows, which are taken to be of different people. Given
+the past, r_t has the mean μ(x_t, a_t) of its decision, so their differences form a martingale, and the
+interval covers the mean of μ(x_t, a_t) over the matched rounds. Where few rewards differ from the
+commonest it is too short, and says so (`telling`). It tells nothing of how another run with other noise
+would have decided.
 """
 
 from bisect import bisect_left
@@ -59,7 +61,8 @@ from dpbandits import checks
 from dpbandits.engine.streams import Seed
 from dpbandits.errors import InvalidInput
 from dpbandits.features import CrossedFeatures
-from dpbandits.offline.intervals import normal_interval
+from dpbandits.offline.estimates import telling_rows
+from dpbandits.offline.intervals import if_short, normal_interval
 from dpbandits.offline.rows import Rows
 from dpbandits.policies import Learner, TrustedPolicy
 from dpbandits.privacy.guarantees import Guarantee, Unit
@@ -68,6 +71,7 @@ from dpbandits.problems import Arms, KernelContexts, LinearActions, LinearContex
 Array = NDArray[np.float64]
 # The chance with which a uniformly random log is taken for another.
 _RISK = 1e-6
+_ADVICE = "replay needs actions drawn uniformly at random; for other logs there are ips and snips"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,6 +87,7 @@ class Replayed:
     high: float
     confidence: float
     guarantee: Guarantee  # of the decisions, on this log
+    on_trust: bool = False  # that actions were drawn uniformly; there are no propensities to tell
 
     @property
     def rounds(self) -> int:
@@ -94,11 +99,26 @@ class Replayed:
         """The mean reward of a round."""
         return float(self.rewards.mean())
 
+    @property
+    def telling(self) -> float:
+        """Rounds whose reward is not the commonest; where they are few, the interval is too short."""
+        return telling_rows(self.rewards, np.ones(self.rounds))
+
+    @property
+    def _if_on_trust(self) -> str:
+        if not self.on_trust:
+            return ""
+        return (
+            " That actions were drawn at random, whoever it was for, is taken on trust: without "
+            "propensities only how often each was drawn, and matched, can be seen."
+        )
+
     def __str__(self) -> str:
+        ends = f"{self.low:.4g} to {self.high:.4g}{if_short(self.telling)}"
         return (
             f"{type(self.policy).__name__}: {self.reward:.4g} a round, {100 * self.confidence:g} % "
-            f"interval {self.low:.4g} to {self.high:.4g}, in {self.rounds:,} rounds that match, of "
-            f"{self.rows:,} rows. On this log: {self.guarantee} (The rewards are raw data, not private.)"
+            f"interval {ends}, in {self.rounds:,} rounds that match, of {self.rows:,} rows. On this "
+            f"log: {self.guarantee} (The rewards are raw data, not private.){self._if_on_trust}"
         )
 
 
@@ -139,6 +159,7 @@ def replay(
     matched, actions = play(learner, rows, guarantee.horizon if guarantee.is_private else None)
     if not matched.size:
         raise InvalidInput(f"none of the {len(rows):,} rows matches a decision: the log is too short")
+    refuse_unless_matched(rows, matched, guarantee.horizon if guarantee.is_private else None)
     low, high = normal_interval(rows.rewards[matched], confidence)
     return Replayed(
         policy=policy,
@@ -150,6 +171,7 @@ def replay(
         high=high,
         confidence=confidence,
         guarantee=on_a_log(guarantee, has_contexts=not _is_free(problem)),
+        on_trust=rows.propensities is None,
     )
 
 
@@ -186,20 +208,35 @@ def refuse_unless_uniform(rows: Rows) -> None:
     """By the propensities, where they are known; by the counts of actions otherwise.
 
     A uniformly random log is refused by its counts with a chance of about 10⁻⁶. That actions were drawn
-    independently of contexts cannot be seen in counts: without propensities it is taken on trust.
+    independently of people cannot be seen in counts: without propensities it is taken on trust, as far
+    as matches do not tell (`refuse_unless_matched`).
     """
     count = len(rows.labels)
-    advice = "replay needs actions drawn uniformly at random; for other logs there are ips and snips"
     if rows.propensities is not None:
         if np.abs(rows.propensities * count - 1.0).max() > 1e-6:
-            raise InvalidInput(f"the propensities are not all 1/{count}: {advice}")
+            raise InvalidInput(f"the propensities are not all 1/{count}: {_ADVICE}")
         return
     counts = np.bincount(rows.actions, minlength=count)
     if scipy.stats.chisquare(counts).pvalue < _RISK:
         most = int(counts.argmax())
         raise InvalidInput(
             f"action {rows.labels[most]!r} has {counts[most]:,} of {len(rows):,} rows, among {count} "
-            f"actions: {advice}"
+            f"actions: {_ADVICE}"
+        )
+
+
+def refuse_unless_matched(rows: Rows, matched: NDArray[np.int64], horizon: int | None) -> None:
+    """Whatever was decided, a row of a random log matches with probability 1/K, whoever it is of.
+
+    A log that chose by contexts, or by turns, may have uniform counts; decisions that learn its ways
+    match more of it, or less. A random one is refused with a chance of at most 10⁻⁶.
+    """
+    seen = int(matched[-1]) + 1 if matched.size == horizon else len(rows)
+    law = scipy.stats.binom(seen, 1.0 / len(rows.labels))
+    if min(law.cdf(matched.size), law.sf(matched.size - 1)) < 0.5 * _RISK:
+        raise InvalidInput(
+            f"{matched.size:,} of {seen:,} rows match, and of a random log about {law.mean():,.0f} "
+            f"would: {_ADVICE}"
         )
 
 

@@ -113,6 +113,11 @@ def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.flo
     return figure
 
 
+def add_headline(figure: "Figure", text: str) -> None:
+    """A small line above all else, which goes wherever the picture goes; legends may be below."""
+    figure.suptitle(text, fontsize="small", color="#5a6572")
+
+
 def save_figure(figure: "Figure", path: Path) -> Path:
     """Write a figure in the format of its suffix; the same figure gives the same bytes."""
     import matplotlib

@@ -13,7 +13,7 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.extras import extra
 from dpbandits.privacy.guarantees import Guarantee
-from dpbandits.reports.figures import regret_figure, save_figure
+from dpbandits.reports.figures import add_headline, regret_figure, save_figure
 from dpbandits.reports.tables import Row, text_table
 from dpbandits.simulation.header import FORMAT, run_numbers
 from dpbandits.simulation.kept import reward_kept
@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 _KEY = "dpbandits"
+_OF_A_LOG = ("LoggedArms", "LoggedContexts")
 
 
 class Summary(list[Row]):
-    """Rows that print as a table; `frame()` is the same for polars."""
+    """Rows that print as a table, and what must be said of them; `frame()` is the same for polars."""
+
+    caveat = ""
 
     def __str__(self) -> str:
-        return text_table(self)
+        return text_table(self) + (f"\n{self.caveat}" if self.caveat else "")
 
     __repr__ = __str__
 
@@ -182,7 +185,17 @@ class Trace:
 
     def summary(self) -> "Summary":
         """One row per policy: guarantee, mean final regret, its standard error, the worst run."""
-        return Summary(self.rows())
+        found = Summary(self.rows())
+        found.caveat = self.caveat
+        return found
+
+    @property
+    def caveat(self) -> str:
+        """What tables and pictures say of themselves: nothing, unless people's data is in them."""
+        world = self.header["environment"]
+        if world["kind"] not in _OF_A_LOG:
+            return ""
+        return f"Made of {world['title']} itself, without noise: no private release of it."
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given.
@@ -196,17 +209,18 @@ class Trace:
             )
             for x, short in shown.items()
         }
-        figure = regret_figure(self.rounds, curves)
-        if path is not None:
-            save_figure(figure, Path(path))
-        return figure
+        return self._drawn(regret_figure(self.rounds, curves), path)
 
     def plot_kept(self, path: str | Path | None = None) -> Any:
         """The share of the best action's reward that each policy keeps, against its budget.
 
         Policies at several budgets are one line: labels that end in the budget, "lazy-ucb, 1-DP".
         """
-        figure = reward_kept(self).draw()
+        return self._drawn(reward_kept(self).draw(), path)
+
+    def _drawn(self, figure: Any, path: str | Path | None) -> Any:
+        if self.caveat:
+            add_headline(figure, self.caveat)
         if path is not None:
             save_figure(figure, Path(path))
         return figure

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpbandits.extras import extra
-from dpbandits.worlds.logged.table import PROPENSITY, REWARD, Log
+from dpbandits.worlds.logged.table import ACTION, PROPENSITY, REWARD, Log
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ def sums_by(
     low, high = reward_range
     is_weighted = PROPENSITY in log.frame.collect_schema()
     unit = _UNIT_OF_WEIGHTS if is_weighted else _UNIT
-    weight = 1.0 / pl.col(PROPENSITY).clip(_LEAST_PROPENSITY) if is_weighted else pl.lit(1.0)
+    weight = _inverse_propensity() if is_weighted else pl.lit(1.0)
     share = ((pl.col(REWARD) - low) / (high - low)).alias(SHARE)
     rows = log.frame.with_columns(weight.alias(_WEIGHT), share)
     weights, totals = pl.col(_WEIGHT) * unit, pl.col(_WEIGHT) * pl.col(SHARE) * unit
@@ -44,3 +44,19 @@ def sums_by(
         pl.col(REWARD).max().alias("most"),
     )
     return log.collect(sums.with_columns((pl.col("total") / pl.col("weight")).alias("mean")))
+
+
+def effective_rows_by_action(log: Log) -> "pl.DataFrame":
+    """The `rows` of each action, and how many of equal weight would tell as much: (Σ w)²/Σ w²."""
+    with extra("tables"):
+        import polars as pl
+
+    weight = _inverse_propensity()
+    effective = (weight.sum() ** 2 / (weight**2).sum()).alias("effective")
+    return log.collect(log.frame.group_by(ACTION).agg(pl.len().alias("rows"), effective))
+
+
+def _inverse_propensity() -> "pl.Expr":
+    import polars as pl
+
+    return 1.0 / pl.col(PROPENSITY).clip(_LEAST_PROPENSITY)
