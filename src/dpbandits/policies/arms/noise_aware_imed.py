@@ -37,8 +37,8 @@ from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, start_batches
 
 Array = NDArray[np.float64]
-_LEAST_MARGIN, _SHARE, _FAR = 0.15, 0.5, 2.0  # the least margin; of a lead; the largest lead
-_TRIES = 12  # first batches of every arm, before which no insurance is bought
+_LEAST_MARGIN, _SHARE, _FAR = 0.15, 0.5, 2.0  # of a margin: the least, of the mean lead, of one lead
+_TRIES, _FEW = 12, 10  # first batches of every arm beyond these few, before which c is 0
 _EARLY = 1e5  # rounds: until about then the guard is as strict as it is at that time
 
 
@@ -192,9 +192,8 @@ def _hoped(public: Public, arm: int, best: float, leads: tuple[float, int]) -> f
     """q_i⁺: the leader's mean, moved up in odds by the margin of this arm."""
     margin = _LEAST_MARGIN
     if leads[1] > 1:
-        own = _lead(public, arm, best)
-        mean = (leads[0] - own) / (leads[1] - 1)
-        margin = max(margin, min(public.rule.margin, _SHARE * min(mean, own)))
+        mean = (leads[0] - _lead(public, arm, best)) / (leads[1] - 1)
+        margin = max(margin, min(public.rule.margin, _SHARE * mean))
     odds = best * math.exp(margin)
     return odds / (1.0 - best + odds)
 
@@ -243,9 +242,8 @@ class NoiseAwareIMED(BatchedEstimates):
     1. *the index:* argmin_i R_i(q) + ln n_i;
     2. *the guard:* if that is the leader, to the arm of the smallest R_i(q_i⁺) + ln n_i among those with
        fewer plays, if this is below L(t) = c + ln((t + 10⁵)/K). It asks whether the arm could be better
-       than the leader by a margin: logit q_i⁺ = logit q + m_i, where m_i is half the leader's lead over
-       this arm or half its mean lead over the others, whichever is less, in log odds of at most 2
-       each; and between 0.15 and `margin`.
+       than the leader by a margin: logit q_i⁺ = logit q + m_i, where m_i is half the mean lead of the
+       leader over the others, in log odds of at most 2 each, between 0.15 and `margin`.
 
     The leader's batches are max(first_batch, ⌈growth·n⌉) long. Another arm's is the shortest, from
     ⌈first_batch/5⌉ on by steps of a fifth and at most plan·n_i, after which neither rule would choose it
@@ -269,8 +267,9 @@ class NoiseAwareIMED(BatchedEstimates):
 
     **Regret.** Measured in the leaderboard, with very many runs in `arms-tails`; no bound is claimed.
     Defaults: first_batch = max(12, 26/ε) and plan = ε^−0.6 between ¼ and 3 under ε-DP, max(4, 20/μ) and
-    0.1 under Gaussian budgets; c = 6.8, growth 1, margin ½. In the rounds before all arms could have had
-    twelve first batches c is 0: a short run should not pay insurance until it ends.
+    0.1 under Gaussian budgets; c = 7.1, growth 1, margin ½. With more than ten arms c is 0 for
+    the time of twelve first batches of each arm beyond ten: insurance is paid for every arm and insures
+    one, so that a short run would pay it until it ends.
 
     >>> policy = NoiseAwareIMED(privacy=PureDP(1.0))
     >>> print(policy.guarantee(Arms(5)).budget)
@@ -282,7 +281,7 @@ class NoiseAwareIMED(BatchedEstimates):
 
     caution: Annotated[
         float, "Evidence asked for before an arm is left alone: with more of it fewer runs are bad."
-    ] = 6.8
+    ] = 7.1
     margin: Annotated[
         float, "The most, in log odds, by which an arm must be better to be looked for at all costs."
     ] = 0.5
@@ -307,7 +306,8 @@ class NoiseAwareIMED(BatchedEstimates):
 
     def _rule(self, problem: Arms) -> Rule:
         first_batch, _ = self.schedule()
-        early, shortest = _TRIES * first_batch * problem.slots, math.ceil(0.2 * first_batch)
+        early = _TRIES * first_batch * max(0, problem.slots - _FEW)
+        shortest = math.ceil(0.2 * first_batch)
         rule = Rule(self.caution, early, self.margin, shortest, 0.1, 0.0, 0.0)
         if not isinstance(self.privacy, PureDP):
             return rule
