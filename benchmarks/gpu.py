@@ -2,7 +2,7 @@
 
 `python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block,
 registers a thread and patience of a run. With `--tails` instead the rare bad runs of the recommended
-policies for arms, as docs/reproduction.md shows them.
+policies for arms and matroids, as docs/reproduction.md shows them.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import dpbandits as dpb
 from dpbandits.engine.gpu import Wave, device_name
 from dpbandits.engine.loop import Ledger
 from dpbandits.engine.philox import philox_key
-from dpbandits.experiments.arms_tails import FILE, measure_tails, tails_section
+from dpbandits.experiments import tails
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
 
@@ -91,13 +91,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sweep", action="store_true")
     options.add_argument("--tails", action="store_true")
-    options.add_argument("--out", type=Path, default=Path(FILE), help="Where --tails is written.")
+    options.add_argument("--out", type=Path, default=Path(), help="The folder for --tails.")
     chosen = options.parse_args()
     print(device_name(), flush=True)
     if chosen.tails:
         began = time.perf_counter()
-        measure_tails(chosen.out, runs=100_000, more=1_000_000)
-        print(f"{tails_section(chosen.out)}\n{time.perf_counter() - began:.0f} s")
+        for family in tails.ALL:
+            tails.measure_tails(chosen.out, family)
+            print(f"{tails.tails_section(chosen.out, family)}\n{time.perf_counter() - began:.0f} s")
         return
     for case in CASES:
         print(measured(case, case.runs), flush=True)

@@ -14,7 +14,7 @@ from dpbandits import errors
 from dpbandits.audit.broken import BROKEN
 from dpbandits.cli.main import app
 from dpbandits.engine.verbs import _SIGNATURES
-from dpbandits.experiments import FIGURES, figure_named
+from dpbandits.experiments import FIGURES, figure_named, tails
 from dpbandits.experiments.documentation import sections, would_lower, write_reproduction
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
@@ -106,7 +106,7 @@ def test_reproduction_is_what_a_new_run_at_paper_scale_finds(tmp_path: Path) -> 
     fresh = sections(write_reproduction(tmp_path, results).read_text())
     kept = sections((ROOT / "docs/reproduction.md").read_text())
     # Figures that take minutes are made by `make docs` only.
-    assert set(kept) == {*FIGURES, "arms-tails"} and set(fresh) == set(results)
+    assert set(kept) == {*FIGURES, *(one.name for one in tails.ALL)} and set(fresh) == set(results)
     for name, text in fresh.items():
         # Last digits may differ between processors; claims, verdicts and scales may not.
         assert _rows(text) == _rows(kept[name])

@@ -176,7 +176,7 @@ class ArmsLeaderboard(Figure):
 
     @staticmethod
     def _tails(many: Trace) -> Claim:
-        """Its grace was chosen when the first runs had been seen, so the other ones decide."""
+        """Its first generation was tuned on the first runs, so the other ones decide."""
         worst = {
             mu: [
                 float(part.max()) for part in np.split(many.regret(str(GaussianDP(mu)))[:, -1], [_SEEN])

@@ -3,10 +3,7 @@
 import re
 from pathlib import Path
 
-from dpbandits.experiments import FIGURES
-from dpbandits.experiments.arms_leaderboard import ArmsLeaderboard
-from dpbandits.experiments.arms_tails import FILE as TAILS
-from dpbandits.experiments.arms_tails import tails_section
+from dpbandits.experiments import FIGURES, tails
 from dpbandits.experiments.figure import Figure, Result, Scale
 from dpbandits.experiments.reproduce import claim_rows
 from dpbandits.reports.figures import save_figure
@@ -38,7 +35,7 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Sc
         parts[name] = _section(figure, result, scale)
     order = list(FIGURES)
     known = sorted((name for name in parts if name in order), key=order.index)
-    after = {ArmsLeaderboard.name: tails_section(folder / TAILS)}
+    after = {one.after: tails.tails_section(folder, one) for one in tails.ALL}
     text = "".join(parts[name] + after.get(name, "") for name in known)
     path.write_text(_HEAD + text, encoding="utf-8")
     return path

@@ -21,6 +21,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits.engine import Chance
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, MOST, Limits, exactly
 from dpbandits.policies.arms.shared.tally import (
     Due,
@@ -181,6 +182,27 @@ def _asked(public: Any) -> int:
         if arm >= 0 and public.away[arm]:
             arm = -1
     return arm
+
+
+@register_jitable
+def untried(public: Any, explore: Chance) -> int:
+    """The arm whose first batch is being decided, or one not begun, at random; −1 if there is none."""
+    turns, found, others = public.turns, -1, 0
+    for arm in range(turns.plays.size):
+        if public.away[arm] or turns.plays[arm] > 0 or public.waiting[arm] >= turns.left[arm]:
+            continue
+        if not is_untouched(public, arm):
+            return arm
+        others += 1
+        if explore.random() * others < 1.0:
+            found = arm
+    return found
+
+
+@register_jitable(forceinline=True)
+def is_untouched(public: Any, arm: int) -> bool:
+    """Whether no decision of an arm's open batch was made."""
+    return bool(public.waiting[arm] == 0 and public.turns.left[arm] == public.turns.length[arm])
 
 
 @register_jitable(forceinline=True)

@@ -4,7 +4,9 @@ Under block-factorized Gaussian noise the estimate is the released prefix sum ov
 Where every batch has noise of its own it carries as much of it whatever its length, so batches are
 weighted by precision, a_j = n_j/(n_j/4 + v) with v the variance of the noise: 2b² for Laplace, σ² for
 Gaussian noise. An estimate then behaves like one of n_eff = (Σ a n)²/Σ a²n plays whose sum has Gaussian
-noise of variance σ² Σ a² n_eff²/(Σ a n)², or m = Σ a²/max a² Laplace draws of scale max a·n_eff·b/Σ a n.
+noise of variance σ² Σ a² n_eff²/(Σ a n)², or Laplace draws of scales a·n_eff·b/Σ a n. These count as
+m = Σ a⁴/max a⁴ of the largest of them, and the rest of their variance as Gaussian: what matters far out
+is kept exactly, and so are the second and the fourth cumulant.
 """
 
 from typing import Any, NamedTuple
@@ -25,14 +27,14 @@ class Estimates(NamedTuple):
     mean: Array  # x_i
     weight: Array  # n_i, or n_eff of a weighted mean
     variance: Array  # Gaussian noise variance of weight·mean
-    tail: Array  # scale of each Laplace draw in weight·mean
-    draws: Array  # effective number of Laplace draws
-    moments: Array  # (arms, 5): Σ a·S̃, Σ a·n, Σ a²·n, Σ a², max a
+    tail: Array  # b, scale of the largest Laplace draw in weight·mean
+    draws: Array  # m, how many of that scale stand for all
+    moments: Array  # (arms, 6): Σ a·S̃, Σ a·n, Σ a²·n, Σ a², Σ a⁴, max a
 
 
 def start_estimates(arms: int) -> Estimates:
     """Nothing known."""
-    return Estimates(*(np.zeros(arms) for _ in range(5)), moments=np.zeros((arms, 5)))  # type: ignore[misc]
+    return Estimates(*(np.zeros(arms) for _ in range(5)), moments=np.zeros((arms, 6)))  # type: ignore[misc]
 
 
 @register_jitable(forceinline=True)
@@ -46,23 +48,64 @@ def update_estimate(
         estimates.weight[arm] = plays
         estimates.variance[arm] = batches.variance[arm]
         return
-    scale = batches.scale
-    noise = (2.0 if batches.laplace else 1.0) * scale * scale
-    weight = length / (0.25 * length + noise)
-    moments = estimates.moments
-    moments[arm, 0] += weight * (total - before + 0.5 * length)
-    moments[arm, 1] += weight * length
-    moments[arm, 2] += weight * weight * length
-    moments[arm, 3] += weight * weight
-    moments[arm, 4] = max(moments[arm, 4], weight)
-    effective = moments[arm, 1] * moments[arm, 1] / moments[arm, 2]
-    estimates.mean[arm] = moments[arm, 0] / moments[arm, 1]
-    estimates.weight[arm] = effective
-    if batches.laplace:
-        estimates.tail[arm] = scale * moments[arm, 4] * effective / moments[arm, 1]
-        estimates.draws[arm] = moments[arm, 3] / (moments[arm, 4] * moments[arm, 4])
-    else:
-        estimates.variance[arm] = noise * moments[arm, 3] * (effective / moments[arm, 1]) ** 2
+    moments = estimates.moments[arm]
+    weight = _precision(batches, length)
+    moments[0] += weight * (total - before + 0.5 * length)
+    moments[1] += weight * length
+    moments[2] += weight * weight * length
+    moments[3] += weight * weight
+    moments[4] += _fourth(weight)
+    moments[5] = max(moments[5], weight)
+    estimates.mean[arm] = moments[0] / moments[1]
+    found = _weighted(batches, moments[1], moments[2], moments[3], moments[4], moments[5])
+    estimates.weight[arm], estimates.variance[arm], estimates.tail[arm], estimates.draws[arm] = found
+
+
+@register_jitable(forceinline=True)
+def foreseen(
+    estimates: Estimates, batches: Batches, arm: int, plays: int, length: int
+) -> tuple[float, float, float, float]:
+    """Weight, variance, tail and draws of an arm as they will be after one more batch."""
+    if batches.weights.size > 1:
+        block = min(batches.place[arm, 0], batches.sizes.size - 1)
+        drawn = batches.scale * batches.ratio[block] * batches.weights[batches.place[arm, 1]]
+        return float(plays + length), batches.variance[arm] + drawn * drawn, 0.0, 0.0
+    moments, a = estimates.moments[arm], _precision(batches, length)
+    squares = moments[2] + a * a * length, moments[3] + a * a
+    return _weighted(
+        batches,
+        moments[1] + a * length,
+        squares[0],
+        squares[1],
+        moments[4] + _fourth(a),
+        max(moments[5], a),
+    )
+
+
+@register_jitable(forceinline=True)
+def _precision(batches: Batches, length: int) -> float:
+    """A = n/(n/4 + v)."""
+    noise = (2.0 if batches.laplace else 1.0) * batches.scale * batches.scale
+    return length / (0.25 * length + noise)
+
+
+@register_jitable(forceinline=True)
+def _fourth(a: float) -> float:
+    """a⁴ by products, which round alike wherever they are compiled; powers do not."""
+    return (a * a) * (a * a)
+
+
+@register_jitable(forceinline=True)
+def _weighted(
+    batches: Batches, an: float, aan: float, aa: float, aaaa: float, most: float
+) -> tuple[float, float, float, float]:
+    """Weight, variance, tail and draws from Σ a·n, Σ a²·n, Σ a², Σ a⁴ and max a."""
+    effective = an * an / aan
+    unit = batches.scale * effective / an
+    if not batches.laplace:
+        return effective, unit * unit * aa, 0.0, 0.0
+    draws = aaaa / _fourth(most)
+    return effective, 2.0 * unit * unit * max(0.0, aa - draws * most * most), unit * most, draws
 
 
 def estimate_public(estimates: Estimates, batches: Batches, arm: int, plays: int) -> None:

@@ -1,0 +1,206 @@
+"""The rare bad runs of the recommended policies: very many runs, on a GPU.
+
+`python benchmarks/gpu.py --tails --out docs` plays them; `make docs` puts what the files hold into
+docs/reproduction.md, each below the leaderboard of its family. Defaults were tuned on the instances that
+are not held out (and on others like them, by a simulation of whole batches); the seed is another than
+that of any tuning and of the leaderboards.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.experiments.arms_leaderboard import INSTANCES, ROUNDS, ArmsLeaderboard
+from dpbandits.experiments.chandak.setting import TABLE_2
+from dpbandits.experiments.matroid_leaderboard import MatroidLeaderboard
+from dpbandits.privacy.budgets import Budget, GaussianDP, PureDP
+from dpbandits.problems import (
+    GraphicMatroid,
+    LinearMatroid,
+    PartitionMatroid,
+    TransversalMatroid,
+    UniformMatroid,
+)
+from dpbandits.recommend import recommend
+from dpbandits.reports.tables import Row, markdown_table
+from dpbandits.simulation import simulate
+from dpbandits.simulation.replicate import Device
+from dpbandits.wording import counted
+from dpbandits.worlds import BernoulliArms, Environment, MatroidArms
+
+_PERCENTILES = 99.0, 99.9, 99.99
+_MANY = 10.0  # times the mean: a run that is worse is a disaster
+_SEED = 1
+
+
+class Instance(NamedTuple):
+    """A world, and how often it is played; `held_out` if nothing was tuned on it."""
+
+    environment: Environment
+    runs: int
+    held_out: bool = False
+
+
+class Tails(NamedTuple):
+    """What is measured of one family."""
+
+    name: str
+    title: str
+    after: str  # the leaderboard below which it is shown
+    instances: Mapping[str, Instance]
+    budgets: tuple[Budget, ...]
+
+    def file(self) -> str:
+        """The name of the file that holds what was measured."""
+        return f"{self.name.replace('-', '_')}.json"
+
+
+_MILLION, _TENTH, _MATROIDS = 1_000_000, 100_000, 1 << 16
+ARMS = Tails(
+    name="arms-tails",
+    title="The rare bad runs of the recommended policy for arms",
+    after=ArmsLeaderboard.name,
+    instances={
+        "5 arms": Instance(INSTANCES["5 arms"], _MILLION),
+        "gap .05": Instance(BernoulliArms((0.5, 0.45)), _MILLION),
+        "gap .2": Instance(INSTANCES["gap .2"], _MILLION),
+        "8 arms": Instance(INSTANCES["8 arms"], _MILLION),
+        "2 good, 3 bad": Instance(BernoulliArms((0.5, 0.45, 0.3, 0.3, 0.3)), _MILLION),
+        "4 in steps": Instance(BernoulliArms((0.8, 0.7, 0.6, 0.5)), _MILLION, held_out=True),
+        "3 low": Instance(BernoulliArms((0.35, 0.3, 0.25)), _MILLION, held_out=True),
+        "6 low": Instance(BernoulliArms((0.45, 0.4, 0.35, 0.3, 0.25, 0.2)), _MILLION, held_out=True),
+        "3 high": Instance(BernoulliArms((0.9, 0.8, 0.6)), _MILLION, held_out=True),
+        "10 arms": Instance(
+            BernoulliArms((0.7, *[0.6] * 3, *[0.5] * 3, *[0.4] * 3)), _MILLION, held_out=True
+        ),
+        **{
+            name: Instance(INSTANCES[name], _TENTH)
+            for name in ("gap .02", "20 arms", "clicks", "exponential", "100 arms")
+        },
+    },
+    budgets=(
+        *(PureDP(epsilon) for epsilon in (0.1, 0.25, 1.0, 4.0)),
+        *(GaussianDP(mu) for mu in (0.25, 1.0, 2.0, 5.0)),
+    ),
+)
+
+
+def _matroids() -> dict[str, Instance]:
+    complete = tuple((one, other) for one in range(5) for other in range(one + 1, 5))
+    wheel = ((0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4), (4, 1))
+    vectors = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 1, 1), (1, 0, 1), (1, 1, 1), (1, 2, 3))
+    sets = ((0,), (0, 1), (1,), (1, 2), (2,), (0, 2), (2,), (0, 1, 2))
+    other_sets = ((0,), (0, 1), (0,), (1,), (1, 2), (2, 3), (3,), (2,), (0, 3))
+    groups = PartitionMatroid((0,) * 4 + (1,) * 4 + (2,) * 4, (1, 1, 2))
+    other_groups = PartitionMatroid((0, 0, 0, 1, 1, 1, 2, 2, 2), (1, 1, 1))
+    seen = {
+        "3 of 7": MatroidArms(UniformMatroid(7, 3), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)),
+        "3 of 10": MatroidArms(UniformMatroid(10, 3), tuple((i + 0.5) / 10 for i in range(10))),
+        "partition": MatroidArms(
+            groups, (0.5, 0.4, 0.3, 0.2, 0.8, 0.7, 0.65, 0.3, 0.3, 0.25, 0.15, 0.1)
+        ),
+        "graphic": MatroidArms(
+            GraphicMatroid(complete), (0.9, 0.8, 0.35, 0.6, 0.5, 0.4, 0.7, 0.45, 0.2, 0.3)
+        ),
+        "linear, Table 2": TABLE_2,
+        "transversal": MatroidArms(
+            TransversalMatroid(sets), (0.3, 0.45, 0.6, 0.55, 0.2, 0.4, 0.35, 0.25)
+        ),
+    }
+    held_out = {
+        "4 of 12": MatroidArms(
+            UniformMatroid(12, 4), (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.65, 0.75, 0.8)
+        ),
+        "partition of 9": MatroidArms(other_groups, (0.6, 0.45, 0.2, 0.35, 0.2, 0.1, 0.9, 0.8, 0.5)),
+        "wheel": MatroidArms(GraphicMatroid(wheel), (0.55, 0.25, 0.7, 0.4, 0.65, 0.3, 0.5, 0.15)),
+        "linear of 8": MatroidArms(LinearMatroid(vectors), (0.3, 0.55, 0.2, 0.75, 0.45, 0.6, 0.35, 0.5)),
+        "transversal of 9": MatroidArms(
+            TransversalMatroid(other_sets), (0.7, 0.5, 0.6, 0.3, 0.4, 0.55, 0.2, 0.45, 0.35)
+        ),
+    }
+    return {name: Instance(one, _MATROIDS) for name, one in seen.items()} | {
+        name: Instance(one, _MATROIDS, held_out=True) for name, one in held_out.items()
+    }
+
+
+MATROIDS = Tails(
+    name="matroid-tails",
+    title="The rare bad runs of the recommended policy for matroids",
+    after=MatroidLeaderboard.name,
+    instances=_matroids(),
+    budgets=(PureDP(0.5), PureDP(2.0), PureDP(8.0), GaussianDP(1.0)),
+)
+ALL = ARMS, MATROIDS
+
+
+def tail_rows(
+    tails: Tails, runs: int | None = None, rounds: int = ROUNDS, **options: Any
+) -> Iterator[Row]:
+    """One for each instance and budget; `runs` instead of its own, `options` are those of `simulate`."""
+    for name, instance in tails.instances.items():
+        for budget in tails.budgets:
+            environment = instance.environment
+            policy = recommend(environment.problem(rounds), budget).policy
+            trace = simulate(
+                {"it": policy},
+                environment,
+                rounds,
+                runs or instance.runs,
+                seed=_SEED,
+                points=1,
+                progress=False,
+                **options,
+            )
+            yield {
+                "instance": name,
+                "held out": "yes" if instance.held_out else "",
+                "guarantee": str(budget),
+                **_summary(trace.regret("it")[:, -1]),
+            }
+
+
+def _summary(regret: NDArray[np.float64]) -> Row:
+    tails = np.percentile(regret, _PERCENTILES).tolist()
+    return {
+        "runs": regret.size,
+        "mean regret": float(regret.mean()),
+        "standard error": float(regret.std(ddof=1) / np.sqrt(regret.size)),
+        **{f"{share:g} %": value for share, value in zip(_PERCENTILES, tails, strict=True)},
+        "worst run": float(regret.max()),
+        f"over {_MANY:g} × mean": int((regret > _MANY * regret.mean()).sum()),
+    }
+
+
+def measure_tails(folder: Path, tails: Tails, device: Device = "cuda", **options: Any) -> Path:
+    """Write the file of one family, row after row."""
+    from dpbandits.simulation.gpu import about_gpu
+
+    path = folder / tails.file()
+    made_by = about_gpu() if device == "cuda" else {"device": device}
+    record: dict[str, Any] = {**made_by, "rounds": ROUNDS, "seed": _SEED, "rows": []}
+    for row in tail_rows(tails, device=device, **options):
+        record["rows"].append(row)
+        # After each: what is measured is not lost.
+        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def tails_section(folder: Path, tails: Tails) -> str:
+    """The section of docs/reproduction.md, from the file; empty where there is none."""
+    path = folder / tails.file()
+    if not path.exists():
+        return ""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    device = " ".join(record.get(name, "") for name in ("device", "gpu", "generator")).strip()
+    return (
+        f"\n## {tails.name}: {tails.title}\n\n"
+        "dpbandits · `python benchmarks/gpu.py --tails --out docs`\n\n"
+        f"{counted(record['rounds'], 'round')} each ({device}). Nothing was tuned on the instances that "
+        "are held out. The columns of percentages are percentiles of regret over runs; the last one "
+        f"counts runs of more than {_MANY:g} times the mean regret.\n\n"
+        f"{markdown_table(record['rows'])}"
+    )

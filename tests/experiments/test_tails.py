@@ -1,0 +1,50 @@
+"""The rare bad runs: what is measured, and what the page says of it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpbandits.experiments.documentation import sections, write_reproduction
+from dpbandits.experiments.tails import ALL, Tails, _summary, measure_tails, tails_section
+
+
+def test_a_summary_is_of_all_runs() -> None:
+    regret = np.arange(100_001.0)
+    row = _summary(np.random.default_rng(0).permutation(regret))
+    assert row["runs"] == 100_001
+    assert row["mean regret"] == 50_000.0
+    assert row["standard error"] == pytest.approx(regret.std() / np.sqrt(regret.size), rel=1e-4)
+    found = [row[name] for name in ("99 %", "99.9 %", "99.99 %", "worst run")]
+    assert found == pytest.approx([99_000.0, 99_900.0, 99_990.0, 100_000.0])
+    assert row["over 10 × mean"] == 0
+    assert _summary(np.array([1.0] * 99 + [1000.0]))["over 10 × mean"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tails", ALL, ids=lambda tails: tails.name)
+def test_every_instance_and_budget_is_measured_and_shown(tails: Tails, tmp_path: Path) -> None:
+    path = measure_tails(tmp_path, tails, device="cpu", runs=3, rounds=40)
+    rows = json.loads(path.read_text())["rows"]
+    cells = [(row["instance"], row["guarantee"], row["runs"]) for row in rows]
+    assert cells == [(i, str(b), 3) for i in tails.instances for b in tails.budgets]
+    assert len({i for i, one in tails.instances.items() if one.held_out}) == 5
+    page = tmp_path / "reproduction.md"
+    page.write_text(f"head\n\n## {tails.after}: old\n\ntable\n\n## capri-fig1: next\n\ntable\n")
+    write_reproduction(tmp_path, {})
+    write_reproduction(tmp_path, {})  # it stays there once
+    assert list(sections(page.read_text()))[:2] == [tails.after, tails.name]
+    assert page.read_text().count("| 99.99 % |") == 1
+
+
+@pytest.mark.parametrize("tails", ALL, ids=lambda tails: tails.name)
+def test_without_the_file_the_page_has_no_such_section(tails: Tails, tmp_path: Path) -> None:
+    assert tails_section(tmp_path, tails) == ""
+
+
+@pytest.mark.parametrize("tails", ALL, ids=lambda tails: tails.name)
+def test_the_page_shows_what_was_measured(tails: Tails) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    shown = sections((docs / "reproduction.md").read_text(encoding="utf-8"))[tails.name]
+    assert shown == tails_section(docs, tails)
