@@ -17,7 +17,6 @@ from dpbandits.policies.arms.shared.episodes import (
     Episode,
     InTurn,
     Turns,
-    alike,
     any_full,
     arm_in_turn,
     begin_episode,
@@ -29,29 +28,22 @@ from dpbandits.policies.arms.shared.episodes import (
     start_turns,
     untried,
 )
-from dpbandits.policies.arms.shared.estimates import Estimates, foreseen, start_estimates
-from dpbandits.policies.arms.shared.evidence import evidence_against
+from dpbandits.policies.arms.shared.estimates import Estimates, start_estimates
+from dpbandits.policies.arms.shared.guard import (
+    Rule,
+    doubtful,
+    hoped_for,
+    index_of,
+    leads_of,
+    planned_length,
+)
 from dpbandits.policies.arms.shared.schedules import next_length, whole_length
 from dpbandits.privacy.budgets import NonPrivate, PureDP
 from dpbandits.problems.arms import Arms
 from dpbandits.sums.batches import Batches, Buffers, start_batches
 
 Array = NDArray[np.float64]
-_LEAST_MARGIN, _SHARE, _FAR = 0.15, 0.5, 2.0  # of a margin: the least, of the mean lead, of one lead
 _TRIES, _FEW = 12, 10  # first batches of every arm beyond these few, before which c is 0
-_EARLY = 1e5  # rounds: until about then the guard is as strict as it is at that time
-
-
-class Rule(NamedTuple):
-    """What the choice of an arm and of its batch depends on, beside what is released."""
-
-    caution: float  # c
-    early: int  # rounds, until which c is 0
-    margin: float  # the largest m_i
-    shortest: int  # batch of a challenger
-    plan: float  # its longest, as a multiple of its decisions so far
-    first_signal: float  # rewards that a first batch should hold, in units of the noise
-    signal: float  # that a later batch of an arm like the leader should hold
 
 
 class _Fields(NamedTuple):
@@ -123,11 +115,11 @@ def _choose(public: Public, explore: Chance) -> int:
     best = min(1.0, max(0.0, means[leader]))
     for arm in range(means.size):
         if is_known(public, arm):
-            public.score[arm] = -_evidence(public, arm, best) - math.log(_plays(public, arm))
+            public.score[arm] = -index_of(public, arm, best)
     chosen = largest(public.score, explore)
-    leads = _leads(public, leader, best)
+    leads = leads_of(public, leader, best)
     if chosen == leader:
-        chosen = _doubtful(public, leader, best, leads, rounds)
+        chosen = doubtful(public, leader, best, leads, rounds)
     # Where all means are small, noise would hide a short batch. Not too long: the best may be all noise.
     heard = public.rule.signal * public.batches.scale / max(min(best, 0.5), 1e-4)
     shortest = whole_length(min(heard, 2.0 * decisions(public, chosen)))
@@ -135,99 +127,11 @@ def _choose(public: Public, explore: Chance) -> int:
         length = next_length(public.first_batch, public.growth, decisions(public, leader))
         length = max(length, shortest)
     else:
-        hoped, shortest = _hoped(public, chosen, best, leads), max(public.rule.shortest, shortest)
-        length = _planned(public, chosen, leader, best, hoped, shortest, rounds)
+        hoped, shortest = hoped_for(public, chosen, best, leads), max(public.rule.shortest, shortest)
+        length = planned_length(public, chosen, leader, best, hoped, shortest, rounds)
     if public.turns.left[chosen] == public.turns.length[chosen]:  # nothing of the open batch is closed
         open_batch(public.turns, chosen, length)
     return begin_episode(public, chosen, length)
-
-
-@register_jitable(forceinline=True)
-def _plays(public: Public, arm: int) -> float:
-    """n_i."""
-    return float(public.turns.plays[arm] * alike(public, arm))
-
-
-@register_jitable
-def _evidence(public: Public, arm: int, mean: float) -> float:
-    """R_i(q): how strongly what is released speaks against this mean."""
-    known = public.estimates
-    n = known.weight[arm] * alike(public, arm)
-    x, noise = known.mean[arm], known.variance[arm]
-    return evidence_against(n, x, mean, noise, known.tail[arm], known.draws[arm])
-
-
-@register_jitable(forceinline=True)
-def _threshold(public: Public, rounds: int) -> float:
-    """L(t): where its guarded index is above, an arm is left alone."""
-    caution = public.rule.caution if rounds >= public.rule.early else 0.0
-    return caution + math.log((rounds + _EARLY) / public.score.size)
-
-
-@register_jitable(forceinline=True)
-def _lead(public: Public, arm: int, best: float) -> float:
-    """By how much the leader is ahead of an arm, in log odds."""
-    return min(_FAR, _log_odds(best) - _log_odds(public.estimates.mean[arm]))
-
-
-@register_jitable(forceinline=True)
-def _log_odds(mean: float) -> float:
-    mean = min(max(mean, 1e-6), 1.0 - 1e-6)
-    return math.log(mean / (1.0 - mean))
-
-
-@register_jitable
-def _leads(public: Public, leader: int, best: float) -> tuple[float, int]:
-    """The sum of the leads over all others that are known, and their number."""
-    total, others = 0.0, 0
-    for arm in range(public.score.size):
-        if arm != leader and is_known(public, arm):
-            total += _lead(public, arm, best)
-            others += 1
-    return total, others
-
-
-@register_jitable
-def _hoped(public: Public, arm: int, best: float, leads: tuple[float, int]) -> float:
-    """q_i⁺: the leader's mean, moved up in odds by the margin of this arm."""
-    margin = _LEAST_MARGIN
-    if leads[1] > 1:
-        mean = (leads[0] - _lead(public, arm, best)) / (leads[1] - 1)
-        margin = max(margin, min(public.rule.margin, _SHARE * mean))
-    odds = best * math.exp(margin)
-    return odds / (1.0 - best + odds)
-
-
-@register_jitable
-def _doubtful(public: Public, leader: int, best: float, leads: tuple[float, int], rounds: int) -> int:
-    """The arm that could best be better than the leader by its margin; the leader if none could."""
-    chosen, least = leader, _threshold(public, rounds)
-    for arm in range(public.score.size):
-        if is_known(public, arm) and _plays(public, arm) < _plays(public, leader):
-            evidence = _evidence(public, arm, _hoped(public, arm, best, leads))
-            if evidence + math.log(_plays(public, arm)) < least:
-                chosen, least = arm, evidence + math.log(_plays(public, arm))
-    return chosen
-
-
-@register_jitable
-def _planned(
-    public: Public, arm: int, leader: int, best: float, hoped: float, shortest: int, rounds: int
-) -> int:
-    """The shortest batch that would settle the arm, were its mean to stay as it is."""
-    rule, known, plays = public.rule, public.estimates, public.turns.plays[arm]
-    mean, length = known.mean[arm], shortest
-    most = max(length, whole_length(rule.plan * decisions(public, arm)))
-    index, threshold = math.log(_plays(public, leader)), _threshold(public, rounds)
-    while length < most:
-        n, variance, b, m = foreseen(known, public.batches, arm, plays, length)
-        if (
-            evidence_against(n, mean, best, variance, b, m) + math.log(plays + length) >= index
-            and evidence_against(n, mean, hoped, variance, b, m) + math.log(plays + length) >= threshold
-        ):
-            break
-        length = min(most, whole_length(1.2 * length))
-    return length
 
 
 @dataclass(frozen=True, kw_only=True)

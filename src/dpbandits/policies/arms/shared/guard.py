@@ -1,0 +1,119 @@
+r"""The guard of `NoiseAwareIMED`: which arm could be better than the leader, and how long to ask it.
+
+Everything here is a function of released estimates and of counts of decisions. A state has `turns`,
+`batches`, `estimates`, `score` (one entry an arm) and a `Rule`.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from numba.extending import register_jitable
+
+from dpbandits.policies.arms.shared.episodes import alike, decisions, is_known
+from dpbandits.policies.arms.shared.estimates import foreseen
+from dpbandits.policies.arms.shared.evidence import evidence_against
+from dpbandits.policies.arms.shared.schedules import whole_length
+
+_LEAST_MARGIN, _SHARE, _FAR = 0.15, 0.5, 2.0  # of a margin: the least, of the mean lead, of one lead
+_EARLY = 1e5  # rounds: until about then the guard is as strict as it is at that time
+
+
+class Rule(NamedTuple):
+    """What the choice of an arm and of its batch depends on, beside what is released."""
+
+    caution: float  # c
+    early: int  # rounds, until which c is 0
+    margin: float  # the largest m_i
+    shortest: int  # batch of a challenger
+    plan: float  # its longest, as a multiple of its decisions so far
+    first_signal: float  # rewards that a first batch should hold, in units of the noise
+    signal: float  # that a later batch of an arm like the leader should hold
+
+
+@register_jitable(forceinline=True)
+def _plays(public: Any, arm: int) -> float:
+    """n_i."""
+    return float(public.turns.plays[arm] * alike(public, arm))
+
+
+@register_jitable
+def index_of(public: Any, arm: int, mean: float) -> float:
+    """R_i(q) + ln n_i, R_i(q) being how strongly what is released speaks against this mean."""
+    known = public.estimates
+    n = known.weight[arm] * alike(public, arm)
+    x, noise = known.mean[arm], known.variance[arm]
+    evidence = evidence_against(n, x, mean, noise, known.tail[arm], known.draws[arm])
+    return evidence + math.log(_plays(public, arm))
+
+
+@register_jitable(forceinline=True)
+def _threshold(public: Any, rounds: int) -> float:
+    """L(t): where its guarded index is above, an arm is left alone."""
+    caution = public.rule.caution if rounds >= public.rule.early else 0.0
+    return caution + math.log((rounds + _EARLY) / public.score.size)
+
+
+@register_jitable(forceinline=True)
+def _lead(public: Any, arm: int, best: float) -> float:
+    """By how much the leader is ahead of an arm, in log odds."""
+    return min(_FAR, _log_odds(best) - _log_odds(public.estimates.mean[arm]))
+
+
+@register_jitable(forceinline=True)
+def _log_odds(mean: float) -> float:
+    mean = min(max(mean, 1e-6), 1.0 - 1e-6)
+    return math.log(mean / (1.0 - mean))
+
+
+@register_jitable
+def leads_of(public: Any, leader: int, best: float) -> tuple[float, int]:
+    """The sum of the leads over all others that are known, and their number."""
+    total, others = 0.0, 0
+    for arm in range(public.score.size):
+        if arm != leader and is_known(public, arm):
+            total += _lead(public, arm, best)
+            others += 1
+    return total, others
+
+
+@register_jitable
+def hoped_for(public: Any, arm: int, best: float, leads: tuple[float, int]) -> float:
+    """q_i⁺: the leader's mean, moved up in odds by the margin of this arm."""
+    margin = _LEAST_MARGIN
+    if leads[1] > 1:
+        mean = (leads[0] - _lead(public, arm, best)) / (leads[1] - 1)
+        margin = max(margin, min(public.rule.margin, _SHARE * mean))
+    odds = best * math.exp(margin)
+    return odds / (1.0 - best + odds)
+
+
+@register_jitable
+def doubtful(public: Any, leader: int, best: float, leads: tuple[float, int], rounds: int) -> int:
+    """The arm that could best be better than the leader by its margin; the leader if none could."""
+    chosen, least = leader, _threshold(public, rounds)
+    for arm in range(public.score.size):
+        if is_known(public, arm) and _plays(public, arm) < _plays(public, leader):
+            index = index_of(public, arm, hoped_for(public, arm, best, leads))
+            if index < least:
+                chosen, least = arm, index
+    return chosen
+
+
+@register_jitable
+def planned_length(
+    public: Any, arm: int, leader: int, best: float, hoped: float, shortest: int, rounds: int
+) -> int:
+    """The shortest batch that would settle the arm, were its mean to stay as it is."""
+    rule, known, plays = public.rule, public.estimates, public.turns.plays[arm]
+    mean, length = known.mean[arm], shortest
+    most = max(length, whole_length(rule.plan * decisions(public, arm)))
+    index, threshold = math.log(_plays(public, leader)), _threshold(public, rounds)
+    while length < most:
+        n, variance, b, m = foreseen(known, public.batches, arm, plays, length)
+        if (
+            evidence_against(n, mean, best, variance, b, m) + math.log(plays + length) >= index
+            and evidence_against(n, mean, hoped, variance, b, m) + math.log(plays + length) >= threshold
+        ):
+            break
+        length = min(most, whole_length(1.2 * length))
+    return length
