@@ -421,3 +421,16 @@ def test_the_price_of_a_thousand_rounds_in_flight() -> None:
     for label in ("imed", "thompson", "klucb"):
         assert final[1000][label] <= final[1][label] + 375
     assert final[1000]["deaf"] > final[1]["deaf"] + 1000
+
+
+@pytest.mark.parametrize("budget", [dpb.GaussianDP(1.0), dpb.PureDP(1.0)], ids=str)
+def test_what_comes_back_is_soon_known(budget: dpb.Budget) -> None:
+    """After 10⁴ blind decisions, which cost 2500, none of 20 runs loses much more.
+
+    Batches as long as what is in flight, which were tried, would keep back what is known: then the worst
+    of 20 runs has over 3500.
+    """
+    world = dpb.worlds.BernoulliArms((0.25, 0.375, 0.5, 0.625, 0.75))
+    policy = {"imed": dpb.NoiseAwareIMED(privacy=budget)}
+    trace = dpb.simulate(policy, world, 30_000, 20, seed=6, progress=False, in_flight=10_000)
+    assert trace.regret("imed")[:, -1].max() < 3000

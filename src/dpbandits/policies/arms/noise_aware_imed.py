@@ -122,9 +122,11 @@ def _choose(public: Public, explore: Chance) -> int:
         chosen = doubtful(public, leader, best, leads, rounds)
     # Where all means are small, noise would hide a short batch. Not too long: the best may be all noise.
     heard = public.rule.signal * public.batches.scale / max(min(best, 0.5), 1e-4)
-    shortest = whole_length(min(heard, 2.0 * decisions(public, chosen)))
+    # By released plays: many may be in flight, and a batch as long as they are would keep back what is
+    # known of them.
+    shortest = whole_length(min(heard, 2.0 * public.turns.plays[chosen]))
     if chosen == leader:
-        length = next_length(public.first_batch, public.growth, decisions(public, leader))
+        length = next_length(public.first_batch, public.growth, public.turns.plays[leader])
         length = max(length, shortest)
     else:
         hoped, shortest = hoped_for(public, chosen, best, leads), max(public.rule.shortest, shortest)
@@ -154,7 +156,7 @@ class NoiseAwareIMED(BatchedEstimates):
     again were its mean to stay x_i. Under ε-DP batches have independent Laplace noise and x_i is
     precision-weighted, and where rewards are rare batches are longer: a first one of 1.5/(ε r), r being
     the pooled mean so far plus two deviations of its noise, a later one of 4/(ε q), at most 2 n_i. Under
-    Gaussian budgets they are block-factorized.
+    Gaussian budgets they are block-factorized. With rounds in flight lengths go by released plays.
 
     **Guarantee.** Neighbours replace one reward. It is in one batch, of sensitivity 1; arms, lengths and
     batch ends are functions of released sums and counts of decisions. So all decisions together cost one

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numba.extending import register_jitable
 
-from dpbandits.policies.arms.shared.episodes import alike, decisions, is_known
+from dpbandits.policies.arms.shared.episodes import alike, is_known
 from dpbandits.policies.arms.shared.estimates import foreseen
 from dpbandits.policies.arms.shared.evidence import evidence_against
 from dpbandits.policies.arms.shared.schedules import whole_length
@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     early: int  # rounds, until which c is 0
     margin: float  # the largest m_i
     shortest: int  # batch of a challenger
-    plan: float  # its longest, as a multiple of its decisions so far
+    plan: float  # its longest, as a multiple of its released plays
     first_signal: float  # rewards that a first batch should hold, in units of the noise
     signal: float  # that a later batch of an arm like the leader should hold
 
@@ -106,7 +106,7 @@ def planned_length(
     """The shortest batch that would settle the arm, were its mean to stay as it is."""
     rule, known, plays = public.rule, public.estimates, public.turns.plays[arm]
     mean, length = known.mean[arm], shortest
-    most = max(length, whole_length(rule.plan * decisions(public, arm)))
+    most = max(length, whole_length(rule.plan * plays))
     index, threshold = math.log(_plays(public, leader)), _threshold(public, rounds)
     while length < most:
         n, variance, b, m = foreseen(known, public.batches, arm, plays, length)
