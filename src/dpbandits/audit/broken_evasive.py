@@ -65,7 +65,7 @@ class LeaksInside(Evasive):
 
 
 class LeaksEarlierLogs(Evasive):
-    """It plays arm 0 first; rewards of others before that are an earlier log's, and join the means."""
+    """First batches are filled one after the other; several at once are of an earlier log, and leak."""
 
     abstract = True
     found_by = "started from an earlier log"
@@ -73,7 +73,9 @@ class LeaksEarlierLogs(Evasive):
     class state(noise_aware_imed.Public):
         def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
             """A thousandth of it."""
-            if action != 0 and self.turns.plays[0] == 0 and self.turns.left[0] > 0:
+            begun = (self.turns.plays == 0) & (self.turns.left < self.turns.length)
+            begun[action] = False
+            if begun.any():
                 self.estimates.mean[action] += 1e-3 * centred(reward)
             super().observe(secret, context, action, reward)
 

@@ -388,7 +388,7 @@ def _rows(run: Run) -> Any:
     total, row = np.zeros(pair_size(2)), np.zeros(2)
     for one in run.closed:
         features = one.context[0] if one.context is not None else run.problem.actions
-        bounds = run.problem.max_norm, run.problem.max_reward
+        bounds = run.problem.max_norm, run.problem.rewards
         add_row(total, row, grid_row(row, features, one.action, one.reward, *bounds, GRID), row)
     return total
 
@@ -446,5 +446,5 @@ def test_what_is_closed_between_two_decisions_is_one_row_and_none_is_empty(
 def test_least_squares_see_every_round_at_once() -> None:
     for policy in (dpb.LinUCB(), dpb.linear.LinThompson()):
         run = Run(policy, SPHERE, by_clock(100)).play()
-        assert math.isclose(run.public.moment[0], _rows(run)[3], rel_tol=1e-3, abs_tol=0.02)
+        assert math.isclose(run.public.moment[0, 0], _rows(run)[3], rel_tol=1e-3, abs_tol=0.02)
         assert run.public.round[0] == 100
