@@ -272,8 +272,9 @@ def test_it_is_said_of_maps_too_in_many_rows_or_one_by_one() -> None:
         ([SHORT, *[TINY] * 9] * 50, 1),
         ([SHORT, *[TINY] * 4] * 50, 0),
         ([LONG, *[TINY] * 4] * 50, 0),
+        ([[[0.0, 0.0]]] * 500, 0),
     ],
-    ids=["few", "all", "none", "half the bound", "nine of ten", "four of five", "some too long"],
+    ids=["few", "all", "none", "half", "nine of ten", "four of five", "some too long", "zeros"],
 )
 def test_it_is_said_once_when_nearly_all_rows_are_short(contexts: list[Any], times: int) -> None:
     assert served(started(dpb.LinearContexts(2)), contexts, LooseBound) == times

@@ -122,7 +122,7 @@ class FeatureMap(Features):
         cut = np.logical_or.reduce(_numbers_only(self.columns, outside))
         if are_many(int(np.sum(cut)), rows.shape[0]):
             warn_of_shortened(2)
-        short = np.vecdot(rows, rows) < (SHORT * self.max_norm) ** 2
+        short = are_short(np.vecdot(rows, rows), self.max_norm)
         if are_many(int(np.sum(short)), rows.shape[0], SHARE_OF_SHORT):
             warn_of_loose(2)
         return rows
@@ -242,6 +242,11 @@ class Checked:
 def are_many(count: float, rows: float, share: float = SHARE) -> bool:
     """Whether so many rows were shortened or cut off (or are short) that it is worth a warning."""
     return count >= MANY and count >= share * rows
+
+
+def are_short(squares: Any, max_norm: float) -> Any:
+    """Whether rows, by squares of their lengths, are far within the bound; zeros tell nothing of it."""
+    return (squares > 0.0) & (squares < (SHORT * max_norm) ** 2)
 
 
 def warn_of_shortened(stacklevel: int) -> None:

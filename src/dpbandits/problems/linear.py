@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.features import FeatureMap, Features, is_table
-from dpbandits.features.maps import SHORT
+from dpbandits.features.maps import are_short
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.history import History, Row
 from dpbandits.problems.problem import FarWithin, Problem, Shortened, UnusableContext
@@ -204,11 +204,11 @@ class LinearContexts(LinearProblem):
         # A warning would tell about her features, and may have been made an error.
         with np.errstate(all="ignore"):
             # Most are within the bound; what is not finite is not.
-            longest, most = np.vecdot(given, given).max(), self.max_norm * self.max_norm
-            if longest <= most:
+            longest = np.vecdot(given, given).max()
+            if longest <= self.max_norm * self.max_norm:
                 if cut:
                     return Shortened((given,))
-                return FarWithin((given,)) if longest < SHORT * SHORT * most else (given,)
+                return FarWithin((given,)) if are_short(longest, self.max_norm) else (given,)
             if not np.isfinite(given).all():
                 # With zeros every action is as good as another, and the row learned from is zero.
                 raise UnusableContext((np.zeros_like(given),))

@@ -12,7 +12,7 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput, LooseBound, ShortenedFeatures
 from dpbandits.extras import extra
 from dpbandits.features import Category, Column, FeatureMap, Number
-from dpbandits.features.maps import SHARE_OF_SHORT, SHORT, are_many
+from dpbandits.features.maps import SHARE_OF_SHORT, are_many, are_short
 from dpbandits.wording import counted
 from dpbandits.worlds.logged.table import ACTION, Label, Log, sorted_labels
 
@@ -201,7 +201,7 @@ def features_of(
 
 def _warn_if_loose(rows: Array, bound: float, name: str, weights: Array) -> None:
     """Where nearly all rows of the log are far within the bound that noise is made for."""
-    short = np.linalg.norm(rows, axis=1) < SHORT * bound
+    short = are_short(np.vecdot(rows, rows), bound)
     if are_many(weights[short].sum(), weights.sum(), SHARE_OF_SHORT):
         warnings.warn(
             f"features of nearly all rows of {name} are shorter than half of {bound:g}, and noise is "
