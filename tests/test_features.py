@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpbandits as dpb
-from dpbandits.errors import DPBanditsError, ShortenedFeatures, UnusableFeatures
+from dpbandits.errors import DPBanditsError, LooseBound, ShortenedFeatures, UnusableFeatures
 from dpbandits.features import Category, CrossedFeatures, FeatureMap, Hashed, Number
 
 AGE, COUNTRY, ITEM = Number("age", 18, 90), Category("country", ["de", "fr"]), Hashed("item", 8)
@@ -226,16 +226,16 @@ def test_pairs_are_outer_products_and_within_the_product_of_bounds() -> None:
 # The warning.
 
 
-def served(learner: dpb.Learner, contexts: list[Any]) -> int:
-    """How often it warned of shortened features."""
+def served(learner: dpb.Learner, contexts: list[Any], kind: type[Warning] = ShortenedFeatures) -> int:
+    """How often it warned of shortened features, or of what else there is."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for context in contexts:
             learner.update(learner.select(context), 1.0)
-    return sum(issubclass(one.category, ShortenedFeatures) for one in caught)
+    return sum(issubclass(one.category, kind) for one in caught)
 
 
-SHORT, LONG = [[0.6, 0.0]], [[6.0, 0.0]]
+TINY, SHORT, LONG = [[0.4, 0.0], [0.0, 0.1]], [[0.6, 0.0]], [[6.0, 0.0]]
 
 
 @pytest.mark.parametrize(
@@ -262,15 +262,74 @@ def test_it_is_said_of_maps_too_in_many_rows_or_one_by_one() -> None:
     features.rows({"age": [900] * 15})  # too few to tell
 
 
-def test_as_an_error_the_warning_comes_when_the_round_is_open() -> None:
+@pytest.mark.parametrize(
+    ("contexts", "times"),
+    [
+        ([TINY] * 99, 0),
+        ([TINY] * 500, 1),
+        ([SHORT] * 500, 0),
+        ([[[0.5, 0.0]]] * 500, 0),
+        ([SHORT, *[TINY] * 9] * 50, 1),
+        ([SHORT, *[TINY] * 4] * 50, 0),
+        ([LONG, *[TINY] * 4] * 50, 0),
+        ([[[0.0, 0.0]]] * 500, 0),
+    ],
+    ids=["few", "all", "none", "half", "nine of ten", "four of five", "some too long", "zeros"],
+)
+def test_it_is_said_once_when_nearly_all_rows_are_short(contexts: list[Any], times: int) -> None:
+    assert served(started(dpb.LinearContexts(2)), contexts, LooseBound) == times
+    problem = dpb.LinearContexts(2, arms=2)
+    assert served(started(problem), [context[0] for context in contexts], LooseBound) == times
+
+
+def test_without_noise_a_loose_bound_costs_nothing_and_is_not_said() -> None:
+    learner = dpb.linear.LinUCB().start(dpb.LinearContexts(2), compiled=False, seed=0)
+    assert served(learner, [TINY] * 150, LooseBound) == 0
+
+
+def test_of_short_rows_it_is_said_of_maps_and_of_many_decisions_too() -> None:
+    learner = started(dpb.LinearContexts(2), in_flight=150)
+    with pytest.warns(LooseBound, match="smaller max_norm") as caught:
+        learner.decide_many([TINY] * 150)
+    assert [one.filename for one in caught] == [__file__]
+    numbers = [Number(f"x{i}", -100, 100) for i in range(6)]
+    ages = FeatureMap(numbers, max_norm=3.0)
+    with pytest.warns(LooseBound, match="narrower ranges") as caught:
+        ages.rows({f"x{i}": [1] * 150 for i in range(6)})
+    assert [one.filename for one in caught] == [__file__]
+    ages.rows({f"x{i}": [1] * 99 for i in range(6)})  # too few to tell
+    ages.rows({f"x{i}": [90] * 150 for i in range(6)})
+
+
+@pytest.mark.parametrize(("context", "kind"), [(LONG, ShortenedFeatures), (TINY, LooseBound)])
+def test_as_an_error_the_warning_comes_when_the_round_is_open(context: Any, kind: type[Warning]) -> None:
     learner = started(dpb.LinearContexts(2))
     for _ in range(99):
-        learner.update(learner.select(LONG), 1.0)
-    with pytest.raises(ShortenedFeatures):
-        learner.select(LONG)  # warnings are errors in these tests
+        learner.update(learner.select(context), 1.0)
+    with pytest.raises(kind):
+        learner.select(context)  # warnings are errors in these tests
     assert learner.decided == 100
     learner.skip()
-    learner.select(LONG)
+    learner.select(context)
+
+
+def test_whether_it_was_said_that_rows_are_short_changes_no_decision() -> None:
+    contexts = np.random.default_rng(0).normal(size=(300, 3, 2)) * 0.05
+    chosen, released = [], []
+    for said_before in (False, True):
+        learner = started(dpb.LinearContexts(2))
+        if said_before:
+            learner._short = None
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            actions = []
+            for context in contexts:
+                actions.append(learner.select(context))
+                learner.update(actions[-1], 1.0)
+        assert len(caught) == 1 - said_before
+        chosen.append(actions)
+        released.append(str(learner.released()))
+    assert chosen[0] == chosen[1] and released[0] == released[1]
 
 
 def test_nothing_that_may_be_read_tells_whether_rows_were_shortened() -> None:

@@ -24,7 +24,8 @@ DPBanditsError
 Each carries one sentence a user can act on. Nothing is changed by a call that raises.
 
 Warnings are `UnusableFeatures` (the round took place, without them), `ShortenedFeatures` (many rows are
-beyond what was declared) and `FittedOnData` (something that will be public was made of data).
+beyond what was declared), `LooseBound` (nearly all are far within it) and `FittedOnData` (something that
+will be public was made of data).
 """
 
 import warnings
@@ -52,6 +53,15 @@ class ShortenedFeatures(UserWarning):
     Said once. Privacy is not at stake, but much of what could be learned is: rows that are shortened to
     one length differ by direction only. How many they are is raw data, so the warning does not say it;
     it is for whoever runs the learner, not to be published.
+    """
+
+
+class LooseBound(UserWarning):
+    """Nearly all rows of features are shorter than half of the bound that was declared for them.
+
+    Said once. Privacy is not at stake, but noise is made for rows as long as the bound, so a loose one
+    costs as much as a smaller budget. How many they are is raw data, so the warning does not say it; it
+    is for whoever runs the learner, not to be published.
     """
 
 

@@ -1,6 +1,7 @@
 """Replay by rejection: matched rows only are rounds, and the privacy replay passes through it."""
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from dpbandits.audit.recording import ForcedNoise, Mismatch, RecordingExplore, R
 from dpbandits.audit.replay import _differ, draws_cost
 from dpbandits.audit.watching import WatchedRounds, bits
 from dpbandits.engine import state_bytes
-from dpbandits.errors import DPBanditsError
+from dpbandits.errors import DPBanditsError, LooseBound
 from dpbandits.features import CrossedFeatures, FeatureMap, Number
 from dpbandits.offline import Rows, replay
 from dpbandits.offline.replay import play, refuse_unless_uniform
@@ -45,6 +46,20 @@ CONTEXTS = dpb.LinearContexts(2, arms=3)
 
 
 # Only matched rows are rounds.
+
+
+@pytest.mark.parametrize(("every", "warned"), [(4, 0), (20, 1)])
+def test_that_a_bound_is_loose_is_counted_by_rounds(every: int, warned: int) -> None:
+    """Rows that are skipped are no rounds: with a quarter of long ones nothing is said."""
+    chance = np.random.default_rng(0)
+    contexts = np.tile([0.2, 0.0], (3000, 1))
+    contexts[chance.random(3000) < 1.0 / every] = 0.7, 0.0
+    actions, rewards = chance.integers(3, size=3000), np.ones(3000)
+    rows = Rows(actions=actions, rewards=rewards, labels=LABELS, contexts=contexts)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        replay(LINEAR, rows, problem=CONTEXTS, seed=0)
+    assert [one.category for one in caught] == [LooseBound] * warned
 
 
 @pytest.mark.parametrize("policy", [IMED, dpb.arms.UCB1(), dpb.LazyThompson(privacy=MU)])

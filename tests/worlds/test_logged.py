@@ -16,7 +16,7 @@ import pytest
 import scipy.stats
 
 import dpbandits as dpb
-from dpbandits.errors import InvalidInput, ShortenedFeatures
+from dpbandits.errors import InvalidInput, LooseBound, ShortenedFeatures
 from dpbandits.features import Category, Hashed, Number
 from dpbandits.worlds import LoggedArms, LoggedContexts
 from dpbandits.worlds.arms import BernoulliWorld
@@ -188,6 +188,21 @@ def test_a_category_that_never_occurs_is_refused(values: list[str], said: str) -
     features = dpb.FeatureMap([Category("hour", values)])
     with pytest.raises(InvalidInput, match=re.escape(said)):
         LoggedContexts.read(LOG, **COLUMNS, context=["hour"], features=features)
+
+
+@pytest.mark.parametrize(("long", "warned"), [(150, 0), (50, 1)])
+def test_a_bound_that_is_loose_is_counted_by_rows(long: int, warned: int) -> None:
+    """Of 1,000 rows; half of the two contexts is longer than half the bound in either case."""
+    log = {"x": [0.3] * (1000 - long) + [0.9] * long, "item": ["a", "b"] * 500, "click": [1, 0] * 500}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        world = LoggedContexts.read(log, action="item", reward="click", context=["x"])
+        features = dpb.FeatureMap([Number("x", -1, 1)], intercept=False)
+        by_map = LoggedContexts.read(
+            log, action="item", reward="click", context=["x"], features=features
+        )
+    assert [one.category for one in caught] == [LooseBound] * 2 * warned
+    assert world.max_norm == by_map.max_norm == 1.0  # it is said, and nothing else
 
 
 @pytest.mark.parametrize(("old", "warned"), [(90, 0), (300, 1)])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits.engine import arguments, bare, is_local, state_bytes, steps_of
-from dpbandits.errors import ShortenedFeatures, UnusableFeatures
+from dpbandits.errors import LooseBound, ShortenedFeatures, UnusableFeatures
 from dpbandits.policies import Learner, Policy
 from dpbandits.policies.people import People
 from dpbandits.policies.rounds import Round, Rounds
@@ -82,6 +82,7 @@ def serve(learner: Learner, hers: tuple[Any, Any], **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusableFeatures)  # some have no features at all
         warnings.simplefilter("ignore", ShortenedFeatures)  # others have huge ones
+        warnings.simplefilter("ignore", LooseBound)  # or tiny ones
         ticket = learner.decide(*arguments(context), **options)
     values = np.ravel(bare(reward))[: np.size(ticket.action)]
     if np.isnan(values).any():

@@ -10,7 +10,7 @@ import typer
 
 from dpbandits import offline
 from dpbandits.cli.command import given
-from dpbandits.errors import InvalidInput, ShortenedFeatures
+from dpbandits.errors import InvalidInput, LooseBound, ShortenedFeatures
 from dpbandits.extras import check_installed
 from dpbandits.features import Category, Column, FeatureMap, Hashed, Number
 from dpbandits.notation import number as read_number
@@ -111,6 +111,7 @@ def logged_world(path: Path, typed: Typed) -> tuple[LoggedArms | LoggedContexts,
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ShortenedFeatures)
+            warnings.simplefilter("always", LooseBound)
             world = _read(path, typed)
         return world, [_as_typed(str(warning.message), typed) for warning in caught]
     except InvalidInput as error:  # as it is said on the command line

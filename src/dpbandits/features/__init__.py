@@ -13,10 +13,16 @@ blur people who differ.
 **What is outside.** A number beyond its range is cut off to the nearer end, one that is missing is what
 `missing` says, or refused. `check` counts both. Those counts are raw data: they are for the operator, as
 is the warning (`ShortenedFeatures`) when a tenth of the rows or more was cut off.
+
+**A bound that suits them.** Noise is made for rows as long as `max_norm`, so a loose one costs as much
+as a smaller budget: rows of length .3 under a bound of 1 have the noise of rows of length 1. There is a
+warning (`LooseBound`) when nine of ten rows are shorter than half of it. Take it from public knowledge,
+such as how rows are made; or from a sample of earlier people, by `private_norm`, inside a budget.
 """
 
 from dpbandits.features.columns import Category, Column, Hashed, Number
 from dpbandits.features.maps import Checked, CrossedFeatures, FeatureMap, Features
+from dpbandits.features.norms import NormEstimate, private_norm
 from dpbandits.features.tables import is_table
 
 __all__ = [
@@ -27,6 +33,8 @@ __all__ = [
     "FeatureMap",
     "Features",
     "Hashed",
+    "NormEstimate",
     "Number",
     "is_table",
+    "private_norm",
 ]

@@ -10,13 +10,15 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from dpbandits import checks
-from dpbandits.errors import InvalidInput, ShortenedFeatures
+from dpbandits.errors import InvalidInput, LooseBound, ShortenedFeatures
 from dpbandits.features.columns import Column, Number
 from dpbandits.features.tables import Array, Flags, columns_of
 from dpbandits.recipes import FloatRows, Recipe
 
 # Rows from which on, and the share of them from which on, being cut off is worth a warning.
 MANY, SHARE = 100, 0.1
+# A row is short below this share of `max_norm`; and the share of such rows that is worth a warning.
+SHORT, SHARE_OF_SHORT = 0.5, 0.9
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,9 @@ class FeatureMap(Features):
         cut = np.logical_or.reduce(_numbers_only(self.columns, outside))
         if are_many(int(np.sum(cut)), rows.shape[0]):
             warn_of_shortened(2)
+        short = are_short(np.vecdot(rows, rows), self.max_norm)
+        if are_many(int(np.sum(short)), rows.shape[0], SHARE_OF_SHORT):
+            warn_of_loose(2)
         return rows
 
     def check(self, table: Any) -> "Checked":
@@ -234,9 +239,14 @@ class Checked:
         return "\n".join(lines)
 
 
-def are_many(shortened: int, rows: int) -> bool:
-    """Whether so many rows were shortened or cut off that it is worth a warning."""
-    return shortened >= MANY and shortened >= SHARE * rows
+def are_many(count: float, rows: float, share: float = SHARE) -> bool:
+    """Whether so many rows were shortened or cut off (or are short) that it is worth a warning."""
+    return count >= MANY and count >= share * rows
+
+
+def are_short(squares: Any, max_norm: float) -> Any:
+    """Whether rows, by squares of their lengths, are far within the bound; zeros tell nothing of it."""
+    return (squares > 0.0) & (squares < (SHORT * max_norm) ** 2)
 
 
 def warn_of_shortened(stacklevel: int) -> None:
@@ -245,6 +255,17 @@ def warn_of_shortened(stacklevel: int) -> None:
         "many features are beyond the declared bounds, so they are cut off or shortened, and less is "
         "learned from them: declare ranges and max_norm that suit them, by public knowledge",
         ShortenedFeatures,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def warn_of_loose(stacklevel: int) -> None:
+    """Without the count, which is raw data."""
+    warnings.warn(
+        "nearly all features are shorter than half of max_norm, and noise is made for rows as long as "
+        "that: declare a smaller max_norm or narrower ranges, by public knowledge or by "
+        "dpbandits.features.private_norm",
+        LooseBound,
         stacklevel=stacklevel + 1,
     )
 

@@ -193,6 +193,11 @@ def _falls(generator: Any, part: int, whole: int) -> bool:
     return turn % 2 == 1
 
 
+def falls(generator: Any, part: int, whole: int) -> bool:
+    """A coin of probability exp(−part/whole), for any whole number part ≥ 0 (not for compiled code)."""
+    return _all_fall(generator, part // whole, 1, 1) and _falls(generator, part % whole, whole)
+
+
 @register_jitable
 def below(generator: Any, size: int) -> int:
     """A whole number from 0 to size − 1, each as likely, for sizes up to 2⁶².

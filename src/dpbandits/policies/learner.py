@@ -17,13 +17,14 @@ from dpbandits.engine.streams import Seed
 from dpbandits.errors import (
     HorizonReached,
     InvalidInput,
+    LooseBound,
     PrivacyError,
     RoundError,
     ShortenedFeatures,
     TooLate,
     UnusableFeatures,
 )
-from dpbandits.features.maps import are_many, warn_of_shortened
+from dpbandits.features.maps import SHARE_OF_SHORT, are_many, warn_of_loose, warn_of_shortened
 from dpbandits.mechanisms.exact import ExactNoise
 from dpbandits.policies.changes import Change, arms_known, change
 from dpbandits.policies.people import People, refuse_mixed
@@ -35,7 +36,7 @@ from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems import Problem
 from dpbandits.problems.arms import COMING_AND_GOING
 from dpbandits.problems.history import History
-from dpbandits.problems.problem import Shortened, UnusableContext
+from dpbandits.problems.problem import FarWithin, Shortened, UnusableContext
 
 if TYPE_CHECKING:
     from dpbandits.policies.policy import Policy
@@ -94,7 +95,9 @@ class Learner:
         self._changing = False  # whether it has begun to change it
         self._ended = ""  # why it has
         self._rests_on_caller = False  # see `rest_on`
-        self._shortened: int | None = 0  # decisions by shortened features; None once that was said
+        # Decisions by shortened features, and by ones far within their bound; None once that was said.
+        self._shortened: int | None = 0
+        self._short: int | None = 0 if self._guarantee.is_private else None  # without noise, no matter
         self._asks_who = problem.rounds_per_person is not None
         # Held again by a signal handler of the same thread, which `_stopped` then sends away.
         forks.own_lock(self)
@@ -487,8 +490,8 @@ class Learner:
                 raise RoundError("select_again() takes one round in flight, open and for nobody")
             self._changing = True
             action = self._rounds.decide_again(context, self._explore).action
-        if notice is not None:
-            self._warn([notice])
+        if notice is UnusableFeatures:  # other warnings are by rounds, and this one was counted
+            warn_of_features(2)
         return action if type(action) is int else action.copy()
 
     def answer_round(self, opened: Round, value: Any) -> None:
@@ -596,6 +599,11 @@ class Learner:
             if are_many(self._shortened, self.decided):
                 self._shortened = None
                 warn_of_shortened(3)
+        if self._short is not None and LooseBound in notices:
+            self._short += notices.count(LooseBound)
+            if are_many(self._short, self.decided, SHARE_OF_SHORT):
+                self._short = None
+                warn_of_loose(3)
 
     def _change(self, act: str, arm: int | None) -> int:
         with self._lock, self._call(act):
@@ -694,13 +702,15 @@ class Learner:
 
 
 def offered_context(problem: Problem, offered: tuple[Any, ...]) -> tuple[Any, type[Warning] | None]:
-    """A person's context; and, where it is not what she brought, the warning that is for."""
+    """A person's context; and, where it is not what was declared, the warning that is for."""
     try:
         context = problem.context(*offered)
     except UnusableContext as unusable:
         return unusable.instead, UnusableFeatures
     if type(context) is Shortened:
         return tuple(context), ShortenedFeatures
+    if type(context) is FarWithin:
+        return tuple(context), LooseBound
     return context, None
 
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.features import FeatureMap, Features, is_table
+from dpbandits.features.maps import are_short
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems.history import History, Row
-from dpbandits.problems.problem import Problem, Shortened, UnusableContext
+from dpbandits.problems.problem import FarWithin, Problem, Shortened, UnusableContext
 from dpbandits.problems.testing import ProblemTesting, numbered_past
 from dpbandits.recipes import FloatRows, Floats
 from dpbandits.wording import counted
@@ -88,7 +89,8 @@ class LinearContexts(LinearProblem):
     anything sees them, rewards beyond ±`max_reward` are clipped. With `arms` each person brings one
     vector of `dim` numbers instead, and each arm has parameters of its own (disjoint arms, which is
     what other libraries call LinUCB): policies keep a Gram matrix of dim × dim for each. Which arm she
-    was shown is as private as her features.
+    was shown is as private as her features. Noise is made for rows as long as `max_norm`, so one that is
+    loose costs as much as a smaller budget: `dpbandits.features` says how to choose it.
 
     Where rewards are not from −1 to 1, say so: `reward_range=(0, 1)` for clicks. Policies then learn
     what is above or below its middle, by all of the range that noise is made for; with the default ±1
@@ -202,8 +204,11 @@ class LinearContexts(LinearProblem):
         # A warning would tell about her features, and may have been made an error.
         with np.errstate(all="ignore"):
             # Most are within the bound; what is not finite is not.
-            if np.vecdot(given, given).max() <= self.max_norm * self.max_norm:
-                return Shortened((given,)) if cut else (given,)
+            longest = np.vecdot(given, given).max()
+            if longest <= self.max_norm * self.max_norm:
+                if cut:
+                    return Shortened((given,))
+                return FarWithin((given,)) if are_short(longest, self.max_norm) else (given,)
             if not np.isfinite(given).all():
                 # With zeros every action is as good as another, and the row learned from is zero.
                 raise UnusableContext((np.zeros_like(given),))
@@ -284,6 +289,8 @@ class LinearContexts(LinearProblem):
 @dataclass(frozen=True)
 class LinearActions(LinearProblem):
     """One fixed, public decision set, given as rows of numbers; only the rewards are private.
+
+    Noise is made for rows as long as `max_norm`; they are public, so declare the length of the longest.
 
     ``select()`` takes nothing and returns the number of a row. Neighbours differ in a reward only, so
     how often each action was played is public.

@@ -26,6 +26,10 @@ class Shortened(tuple[Any, ...]):
     """A context of which something was brought within the declared bounds; otherwise like any other."""
 
 
+class FarWithin(tuple[Any, ...]):
+    """A context that is far within the declared bounds; otherwise like any other."""
+
+
 @dataclass(frozen=True)
 class Problem(Recipe):
     """What is declared before the first round.

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits import checks
-from dpbandits.errors import InvalidInput, ShortenedFeatures
+from dpbandits.errors import InvalidInput, LooseBound, ShortenedFeatures
 from dpbandits.extras import extra
 from dpbandits.features import Category, Column, FeatureMap, Number
+from dpbandits.features.maps import SHARE_OF_SHORT, are_many, are_short
 from dpbandits.wording import counted
 from dpbandits.worlds.logged.table import ACTION, Label, Log, sorted_labels
 
@@ -175,7 +176,9 @@ def features_of(
             _check_declared(frame, features, name, weights)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortenedFeatures)  # said above, by rows
+            warnings.simplefilter("ignore", LooseBound)  # said below, likewise
             rows = checks.array("features as rows of numbers", features.rows(frame))
+        _warn_if_loose(rows, features.max_norm, name, weights)
         return rows, features.max_norm
     for column in columns:
         if not (frame[column].dtype.is_numeric() or frame[column].dtype == pl.Boolean):
@@ -192,7 +195,21 @@ def features_of(
             f"is the longest; declare their ranges by features=FeatureMap(…), or --features "
             f"{columns[0]}=0..100"
         )
+    _warn_if_loose(rows, 1.0, name, weights)
     return np.ascontiguousarray(rows), 1.0
+
+
+def _warn_if_loose(rows: Array, bound: float, name: str, weights: Array) -> None:
+    """Where nearly all rows of the log are far within the bound that noise is made for."""
+    short = are_short(np.vecdot(rows, rows), bound)
+    if are_many(weights[short].sum(), weights.sum(), SHARE_OF_SHORT):
+        warnings.warn(
+            f"features of nearly all rows of {name} are shorter than half of {bound:g}, and noise is "
+            "made for rows as long as that: declare narrower ranges by features=FeatureMap(…), or "
+            "--features",
+            LooseBound,
+            stacklevel=4,
+        )
 
 
 def _check_declared(frame: "pl.DataFrame", features: FeatureMap, name: str, weights: Array) -> None:
