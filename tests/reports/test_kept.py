@@ -68,7 +68,7 @@ def test_limits_are_a_dotted_line_through_their_budgets() -> None:
     private = {"one": {held: np.array([0.5, 0.6]) for held in budgets}}
     limits = dict(zip(budgets, (0.7, 0.9), strict=True))
     drawing = Kept(private, {}, 0.3, limits).draw()
-    (line,) = (line for line in drawing.axes[0].get_lines() if line.get_label() == "limit (asymptotic)")
+    (line,) = (line for line in drawing.axes[0].get_lines() if line.get_label() == "limit for large t")
     assert np.asarray(line.get_xydata()).tolist() == [[0.1, 0.7], [1.0, 0.9]]
 
 

@@ -220,8 +220,8 @@ def test_the_plot_has_each_limit_once_and_its_legend_hides_no_curve(tmp_path: Pa
     (axes,) = dpb.simulate(policies, world, 100, 2, seed=1, progress=False).plot().axes
     lines = {str(line.get_label()): line for line in axes.get_lines()}
     drawn = [label for label in lines if label.startswith("limit")]
-    assert drawn == ["limit (0.1-DP)", "limit (1-DP)", "limit (without privacy)"]
-    last = float(np.asarray(lines["limit (0.1-DP)"].get_ydata())[-1])
+    assert drawn == [f"limit for large t, {name}" for name in ("0.1-DP", "1-DP", "without privacy")]
+    last = float(np.asarray(lines[drawn[0]].get_ydata())[-1])
     assert last == pytest.approx(dpb.limits.lai_robbins((0.9, 0.1), 0.1) * np.log(100))
     legend = axes.get_legend()
     assert legend is not None and legend.get_bbox_to_anchor().x0 >= axes.bbox.x1

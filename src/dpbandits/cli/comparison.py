@@ -257,7 +257,9 @@ class Comparison:
         else:
             caption = "Mean regret; shaded from the best to the worst run."
             if self.trace.limits:
-                caption += " Dotted: what no policy beats in the long run; at a given round one may."
+                caption += (
+                    " Dotted: what no policy beats in the long run; at a given round one may be below."
+                )
         page.picture(self.picture(), caption)
         if isinstance(self.world, LoggedArms | LoggedContexts):
             page.section("What was played").text(*about(self.world))

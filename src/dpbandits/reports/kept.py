@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Runs = NDArray[np.float64]
 _COLOURED = 6  # policies with a colour of their own; the others are grey
 _GREY = "#9aa5b1"
-_UNIFORM, _OTHERS, _LIMIT = "uniform play", " others", "limit (asymptotic)"
+_UNIFORM, _OTHERS, _LIMIT = "uniform play", " others", "limit for large t"
 # As parts of an axis: between curves, from the last budget to none, between the numbers of ticks.
 _ASIDE, _TO_NONE, _BETWEEN = 0.006, 0.15, 0.07
 

@@ -229,7 +229,9 @@ class Trace:
             )
             for x, short in shown.items()
         }
-        limits = {f"limit ({one.name})": one.at(self.rounds) for one in self.different_limits()}
+        limits = {
+            f"limit for large t, {one.name}": one.at(self.rounds) for one in self.different_limits()
+        }
         return self._drawn(regret_figure(self.rounds, curves, limits), path)
 
     def plot_kept(self, path: str | Path | None = None) -> Any:
