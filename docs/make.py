@@ -93,8 +93,8 @@ def limits_page() -> str:
         f"\nMeans of 200 runs of {ROUNDS:,} rounds ± their standard error, rounded as in the "
         "[leaderboard](reproduction.md); the twin is the same policy without privacy, held to the limit "
         "without it. Below 1 no rule is broken: the limit is asymptotic, and where gaps are small most "
-        "of its ln T is still to come. Nor is it proved that this policy learns on every instance, which "
-        "the limit takes for granted.\n"
+        "of its ln T is still to come. Nor is it proved that this policy learns on every instance, "
+        "which the limit takes for granted.\n"
     )
     for name in limits.__all__:
         text, _, example = (inspect.getdoc(getattr(limits, name)) or "").partition(">>>")

@@ -257,9 +257,7 @@ class Comparison:
         else:
             caption = "Mean regret; shaded from the best to the worst run."
             if self.trace.limits:
-                caption += (
-                    " Dotted: what no policy beats in the long run; at a given round one may be below."
-                )
+                caption += " Dotted: what no policy beats in the long run; at a given t one may."
         page.picture(self.picture(), caption)
         if isinstance(self.world, LoggedArms | LoggedContexts):
             page.section("What was played").text(*about(self.world))

@@ -69,7 +69,7 @@ def known_limit(world: Environment, budget: Budget) -> Limit | None:
         private = rate > unprotected * (1.0 + 1e-9)
         return Limit(str(budget) if private else _WITHOUT, rate, said)
     if not isinstance(budget, NonPrivate):
-        said += f" For {budget} no larger one is known."
+        said += " None larger is known for budgets other than ε-DP."
     return Limit(_WITHOUT, unprotected, said)
 
 

@@ -21,15 +21,14 @@ def talebi_proutiere(matroid: Matroid, means: Sequence[float], epsilon: float = 
     check_epsilon(epsilon)
     means = checked_means(means)
     best = matroid.best_basis(means)
+    state, falling = matroid.state(), sorted(best, key=lambda item: -means[item])
     found = []
     for item in set(range(matroid.size)) - set(best):
-        replaced = [
-            means[other]
-            for other in best
-            if matroid.independent([item, *(one for one in best if one != other)])
-        ]
-        if replaced:  # a loop is in no basis
-            found.append(coefficient(means[item], min(replaced), epsilon))
+        state.clear()
+        if state.join(item):  # otherwise it is in no basis
+            # The first to find no room beside it is the last of those whose place it can take.
+            replaced = next(other for other in falling if not state.join(other))
+            found.append(coefficient(means[item], means[replaced], epsilon))
     return math.fsum(found)
 
 
