@@ -3,14 +3,27 @@
 What everybody types is here; the rest is a dot away: `dpb.arms`, `dpb.linear`, `dpb.matroids` and
 `dpb.kernels` hold all policies for one kind of problem, `dpb.local` those of the local model,
 `dpb.worlds` what `simulate` and `sweep` play on, `dpb.features` what makes features of columns,
-`dpb.privacy` accounting, `dpb.offline` replays and estimates on logs, `dpb.adapters` the shapes of other
-libraries, `dpb.audit` and `dpb.testing` the tests of a policy.
+`dpb.privacy` accounting, `dpb.limits` lower bounds on regret, `dpb.offline` replays and estimates on
+logs, `dpb.adapters` the shapes of other libraries, `dpb.audit` and `dpb.testing` the tests of a
+policy.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
-from dpbandits import arms, errors, features, kernels, linear, local, matroids, privacy, sweeps, worlds
+from dpbandits import (
+    arms,
+    errors,
+    features,
+    kernels,
+    limits,
+    linear,
+    local,
+    matroids,
+    privacy,
+    sweeps,
+    worlds,
+)
 from dpbandits.features import FeatureMap
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
@@ -101,6 +114,7 @@ __all__ = [
     "errors",
     "features",
     "kernels",
+    "limits",
     "linear",
     "load",
     "local",

@@ -1,6 +1,7 @@
 """The command line as a user types it."""
 
 import json
+import math
 import os
 import re
 import signal
@@ -97,6 +98,29 @@ def test_compare_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert names["plot"].stat().st_size > 1000
     assert pl.read_parquet(names["save"])["policy"].n_unique() == 2
     assert dpb.Trace.load(names["save"]).header["rounds"] == 2000
+
+
+def test_compare_shows_how_far_from_the_limit_a_policy_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a column where there is room for it, in the JSON, and as a dotted line in the page."""
+    page, plot = tmp_path / "page.html", tmp_path / "plot.svg"
+    means = ("--env", "bernoulli-arms:means=.6 .4")
+    words = ("compare", "lazy-ucb", "--privacy", "eps=0.1", "--rounds", "1000", "--runs", "2", *means)
+    rows = {row["policy"]: row for row in run_json(*words)["rows"]}
+    for label, epsilon in (("lazy-ucb", 0.1), ("lazy-ucb (twin)", math.inf)):
+        limit = dpb.limits.lai_robbins((0.6, 0.4), epsilon) * math.log(1000)
+        assert rows[label]["times_limit"] == pytest.approx(rows[label]["mean_regret"] / limit)
+    text = " ".join(run(*words, "--report", str(page), "--plot", str(plot)).split())
+    said = "× limit: regret as a multiple of what no policy beats in the long run: 10.64 ln t (0.1-DP), "
+    for written in (text, page.read_text()):
+        assert said + "2.466 ln t (without privacy)." in written and "asymptotic" in written
+    assert "Dotted: what no policy beats in the long run" in page.read_text()
+    assert plot.read_text().count("stroke-dasharray") >= 2
+    monkeypatch.setenv("COLUMNS", "80")
+    assert all(len(line) <= 80 for line in run(*words).splitlines())
+    linear = ("compare", "lin-ucb", "--env", "sphere-contexts", "--rounds", "20", "--runs", "2")
+    assert "limit" not in run(*linear)  # where none is known
 
 
 def _log(folder: Path) -> Path:

@@ -2,16 +2,12 @@
 
 import math
 
-import numpy as np
 import pytest
 
 import dpbandits as dpb
 from dpbandits.experiments.linear_bounds import (
     gap_regret_bound,
-    least_pulls,
-    private_arms_regret,
     regret_bound,
-    standard_privacy_regret,
 )
 
 PLAIN = {"rho_min": 1.0, "rho_max": 1.0}
@@ -40,27 +36,6 @@ def test_theorem_5_covers_what_is_measured() -> None:
     assert bound / 100 < worst < bound
 
 
-def test_claim_13_by_hand() -> None:
-    assert standard_privacy_regret(100, math.log(3.0)) == pytest.approx(50.0)
-    assert standard_privacy_regret(100, math.log(2.0), 0.25) == pytest.approx(50.0)
-    # No pair (p, q) that the constraints allow costs less, and some pair costs just that.
-    epsilon, delta = 0.7, 0.1
-    p, q = np.meshgrid(np.linspace(0, 1, 1001), np.linspace(0, 1, 1001))
-    grown = math.exp(epsilon)
-    allowed = (p <= grown * q + delta + 1e-9) & (1 - q <= grown * (1 - p) + delta + 1e-9)
-    least = (1 - p + q)[allowed].min()
-    assert standard_privacy_regret(1, epsilon, delta) == pytest.approx(least, abs=3e-3)
-
-
-def test_claim_14_and_corollary_15_by_hand() -> None:
-    n = 10**9
-    assert least_pulls(n, 0.01, 0.2) == pytest.approx(math.log(n) / 0.2)
-    assert private_arms_regret(n, 0.01, (0.2, 0.4, 0.2)) == pytest.approx(3 * math.log(n) / 2.0)
-    # Where the proof does not reach, nothing is claimed.
-    assert least_pulls(10**8, 1.0, 0.1) == 0.0 < least_pulls(10**9, 1.0, 0.1)
-    assert private_arms_regret(10**8, 1.0, (0.1, 0.1)) == 0.0
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -68,8 +43,6 @@ def test_claim_14_and_corollary_15_by_hand() -> None:
         lambda: regret_bound(10, 2, 1.0, **PLAIN),
         lambda: regret_bound(10, 2, 0.1, rho_min=0.0, rho_max=1.0),
         lambda: gap_regret_bound(10, 2, 0.1, 0.0, **PLAIN),
-        lambda: standard_privacy_regret(10, 1.0, 2.0),
-        lambda: least_pulls(10, 0.0, 0.1),
     ],
 )
 def test_bad_arguments_are_refused(call: object) -> None:

@@ -63,6 +63,15 @@ def test_the_legend_is_in_the_order_of_the_lines_at_their_ends() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["first", "second", "uniform play"]
 
 
+def test_limits_are_a_dotted_line_through_their_budgets() -> None:
+    budgets: list[dpb.Budget] = [dpb.PureDP(0.1), dpb.PureDP(1.0)]
+    private = {"one": {held: np.array([0.5, 0.6]) for held in budgets}}
+    limits = dict(zip(budgets, (0.7, 0.9), strict=True))
+    drawing = Kept(private, {}, 0.3, limits).draw()
+    (line,) = (line for line in drawing.axes[0].get_lines() if line.get_label() == "limit for large t")
+    assert np.asarray(line.get_xydata()).tolist() == [[0.1, 0.7], [1.0, 0.9]]
+
+
 def test_twins_stand_where_there_is_no_privacy_and_numbers_of_ticks_do_not_touch() -> None:
     budgets: list[dpb.Budget] = [dpb.PureDP(epsilon) for epsilon in (0.1, 1.0, 1.05, 10.0)]
     private = {"one": {held: np.array([0.5, 0.6]) for held in budgets}}

@@ -220,7 +220,7 @@ def _world(
 
 def _print(found: Comparison) -> None:
     """The table, how to read it, and the guarantees or, of several budgets, the answer."""
-    print_rows(found.shown(), f"Regret after {found.played()}", spare=("worst run",))
+    print_rows(found.shown(), f"Regret after {found.played()}", spare=("× limit", "worst run"))
     for sentence in found.about_hidden():
         console().print(f"{sentence} --all prints them; --report and --json have all.", style="dim")
     console().print("\n".join((*found.reading(), "")), style="dim")

@@ -47,7 +47,7 @@ class Comparison:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The summary, best first (at each budget), with regret as a multiple of the twin's."""
+        """The summary, best first (at each budget), with regret as multiples of twin and limit."""
         rows = sorted(self.trace.rows(), key=lambda row: float(row["mean_regret"]))
         regret = {row["policy"]: row["mean_regret"] for row in rows}
         labels: dict[Policy | None, str] = {policy: label for label, policy in self.chosen.items()}
@@ -58,6 +58,9 @@ class Comparison:
             twin = held.twin()
             of_twin = regret[labels[twin]] if twin in labels else 0.0
             row["times_twin"] = Ratio(row["mean_regret"] / of_twin) if of_twin > ROUNDING else None
+            limit = self.trace.limits.get(row["policy"])
+            of_limit = limit.at(self.trace.header["rounds"]) if limit is not None else 0.0
+            row["times_limit"] = Ratio(row["mean_regret"] / of_limit) if of_limit > ROUNDING else None
             _, half = mean_and_interval(self.trace.regret(row["policy"])[:, -1])
             row["regret_interval"] = None if math.isnan(half) else half
             mean, half = mean_and_interval(self.trace.reward_kept(row["policy"]))
@@ -114,7 +117,14 @@ class Comparison:
 
     def _with_uniform(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows, and one to compare them with."""
-        empty = ("regret_interval", "worst_run", "ns_per_round", "times_twin", "kept_interval")
+        empty = (
+            "regret_interval",
+            "worst_run",
+            "ns_per_round",
+            "times_twin",
+            "times_limit",
+            "kept_interval",
+        )
         found = {"policy": "uniform play", "guarantee": "", "mean_regret": self.uniform_regret}
         found |= {"reward_kept": self.kept_by_uniform(), "budget": "none"}
         return [*rows, found | dict.fromkeys(empty)]
@@ -130,6 +140,7 @@ class Comparison:
                 "±": row["regret_interval"],
                 "worst run": row["worst_run"],
                 "× twin": row["times_twin"],
+                **({"× limit": row["times_limit"]} if self.trace.limits else {}),
             }
             for row in self._with_uniform(self.best if self.hidden else self.rows)
         ]
@@ -144,7 +155,20 @@ class Comparison:
                 "two intervals overlap, neither policy is shown to be better."
             )
         found.append("× twin: regret as a multiple of that of the same algorithm without privacy.")
-        return [*found, *self.whose_twins()]
+        return [*found, *self.about_limits(), *self.whose_twins()]
+
+    def about_limits(self) -> list[str]:
+        """What the limits are, and what they assume; nothing where none is known."""
+        limits = self.trace.different_limits()
+        if not limits:
+            return []
+        rates = ", ".join(f"{number(one.rate)} ln t ({one.name})" for one in limits)
+        said = dict.fromkeys(one.sentence for one in self.trace.limits.values())
+        longest = [one for one in said if not any(one != other and one in other for other in said)]
+        return [
+            f"× limit: regret as a multiple of what no policy beats in the long run: {rates}. "
+            + " ".join(longest)
+        ]
 
     def name_of(self, label: str) -> str:
         """A label without its budget, which another column has; of several, `none` says it is a twin."""
@@ -232,6 +256,8 @@ class Comparison:
                 caption += " Definitions of privacy have a panel each: no axis holds two of them."
         else:
             caption = "Mean regret; shaded from the best to the worst run."
+            if self.trace.limits:
+                caption += " Dotted: what no policy beats in the long run; at a given t one may."
         page.picture(self.picture(), caption)
         if isinstance(self.world, LoggedArms | LoggedContexts):
             page.section("What was played").text(*about(self.world))
@@ -274,6 +300,7 @@ class Comparison:
                 "±": row["regret_interval"],
                 "worst run": row["worst_run"],
                 "× twin": row["times_twin"],
+                **({"× limit": row["times_limit"]} if self.trace.limits else {}),
                 "ns a round": row["ns_per_round"],
             }
             for row in self._with_uniform(rows)

@@ -56,40 +56,6 @@ def gap_regret_bound(
     return 8.0 * _at_least_one(B) / gap * bracket**2
 
 
-def standard_privacy_regret(n: int, epsilon: float, delta: float = 0.0) -> float:
-    """Claim 13: under (ε, δ)-DP that covers also the decision a person is shown, regret is linear.
-
-    Two contexts swap which of two arms pays +1 and which −1, and a coin gives each person hers. A wrong
-    arm costs 2. With p and q the chances of arm 1 under either context, the expected cost is 1 − p + q,
-    subject to p ≤ e^ε q + δ and 1 − q ≤ e^ε (1 − p) + δ; its least value is 2(1 − δ)/(1 + e^ε) a round.
-    (The paper prints n/4 for ε < ln 2 and δ < ¼, where this is more than n/2.)
-    """
-    checks.integer(least=1, n=n)
-    checks.positive(epsilon=epsilon)
-    checks.unit(delta=delta)
-    return n * 2.0 * (1.0 - delta) / (1.0 + math.exp(epsilon))
-
-
-def least_pulls(n: int, epsilon: float, gap: float) -> float:
-    """Claim 14: an ε-DP policy for arms, of regret at most n^¾, pulls an arm of gap Δ this often.
-
-    ln(n)/(100 ε Δ) times, with probability at least ½. The proof needs n^0.19 ≥ 4/Δ and at most n/2 such
-    pulls; below that nothing is claimed and the bound is 0. (For Δ = .1 it starts at 2.7·10⁸ rounds.)
-    """
-    checks.integer(least=1, n=n)
-    checks.positive(epsilon=epsilon, gap=gap)
-    pulls = math.log(n) / (100.0 * epsilon * gap)
-    return pulls if n**0.19 >= 4.0 / gap and pulls <= n / 2.0 else 0.0
-
-
-def private_arms_regret(n: int, epsilon: float, gaps: tuple[float, ...]) -> float:
-    """Corollary 15: the regret that Claim 14 forces, Σ_a ½ Δ_a ln(n)/(100 ε Δ_a) over suboptimal arms.
-
-    With all gaps in reach of the proof it is (k − 1) ln(n)/(200 ε), for k arms.
-    """
-    return sum(0.5 * gap * least_pulls(n, epsilon, gap) for gap in gaps)
-
-
 def _bracket(
     n: int,
     d: int,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 # Told apart by people who do not see red and green alike (Okabe & Ito), then by line style.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Limits are dotted and grey: they are nobody's curve.
+LIMITS = ("#1d2430", "#7a8591")
+DOTTED: dict[str, Any] = {"linestyle": (0, (1.0, 1.5)), "linewidth": 2.0, "zorder": 4}
 STYLES = ("-", "--", ":", "-.")
 # Nothing about when or by what it was drawn, so that the same figure gives the same bytes.
 PICTURES = {".svg", ".png", ".pdf"}
@@ -53,9 +57,12 @@ def legend_beside(axes: "Axes", **options: Any) -> None:
 
 
 def draw_curves(
-    axes: "Axes", rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]
+    axes: "Axes",
+    rounds: NDArray[np.int64],
+    curves: Mapping[str, NDArray[np.float64]],
+    limits: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> None:
-    """The mean of each (runs, points) array, shaded from its best to its worst run."""
+    """The mean of each (runs, points) array, shaded from its best to its worst run; limits dotted."""
     for index, (label, runs) in enumerate(curves.items()):
         style = line_style(index)
         axes.plot(rounds, runs.mean(axis=0), label=label, **style)
@@ -67,6 +74,8 @@ def draw_curves(
             alpha=0.12,
             linewidth=0,
         )
+    for index, (label, limit) in enumerate(limits.items()):
+        axes.plot(rounds, limit, label=label, color=LIMITS[index % len(LIMITS)], **DOTTED)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("round")
@@ -95,12 +104,17 @@ def _plain(value: float, _: object) -> str:
     return f"{value:,.0f}" if value >= 1.0 else f"{value:.3g}"
 
 
-def regret_figure(rounds: NDArray[np.int64], curves: Mapping[str, NDArray[np.float64]]) -> "Figure":
-    """Regret against rounds, one curve a policy."""
-    many = len(curves) > 5
+def regret_figure(
+    rounds: NDArray[np.int64],
+    curves: Mapping[str, NDArray[np.float64]],
+    limits: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+) -> "Figure":
+    """Regret against rounds, one curve a policy, and a dotted one for each limit."""
+    lines = len(curves) + len(limits)
+    many = lines > 5
     # As high as its legend, which has a line for each curve.
-    figure, (axes,) = new_figure(width=9.5 if many else 7.0, height=max(4.0, 0.22 * len(curves) + 0.6))
-    draw_curves(axes, rounds, curves)
+    figure, (axes,) = new_figure(width=9.5 if many else 7.0, height=max(4.0, 0.22 * lines + 0.6))
+    draw_curves(axes, rounds, curves, limits)
     if many:
         legend_beside(axes, fontsize="small")
     axes.set_ylabel("regret (mean; shaded: best to worst run)")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.reports.figures import light_axes, line_style, new_figure
+from dpbandits.reports.figures import DOTTED, light_axes, line_style, new_figure
 from dpbandits.wording import number
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Runs = NDArray[np.float64]
 _COLOURED = 6  # policies with a colour of their own; the others are grey
 _GREY = "#9aa5b1"
-_UNIFORM, _OTHERS = "uniform play", " others"
+_UNIFORM, _OTHERS, _LIMIT = "uniform play", " others", "limit for large t"
 # As parts of an axis: between curves, from the last budget to none, between the numbers of ticks.
 _ASIDE, _TO_NONE, _BETWEEN = 0.006, 0.15, 0.07
 
@@ -48,6 +48,9 @@ class Kept:
     private: Mapping[str, Mapping[Budget, Runs]]
     open: Mapping[str, Runs]  # policies without privacy
     uniform: float
+    limits: Mapping[Budget, float] = field(
+        default_factory=dict
+    )  # what no policy exceeds in the long run
 
     def best_open(self) -> str | None:
         """The policy without privacy that keeps most."""
@@ -132,6 +135,10 @@ class Kept:
                 colour = line_style(index)["color"]
                 axes.plot(without * aside, mean, "o", ms=5, mfc="white", mec=colour, label="_")
         self._lines(axes)
+        known = [held for held in budgets if held in self.limits]
+        if known:
+            shares = [self.limits[held] for held in known]
+            axes.plot([axis_of(held)[1] for held in known], shares, label=_LIMIT, color=_GREY, **DOTTED)
         axes.set_xscale("log")
         ticks = _ticks(places, span)
         if twins:

@@ -27,7 +27,12 @@ def reward_kept(trace: "Trace") -> Kept:
             if held in budgets:
                 raise InvalidInput(f"two policies are called {label!r} but for their budget, {held}")
             budgets[held] = trace.reward_kept(label)
-    return Kept(private, unprotected, uniform)
+    final, optimum = trace.header["rounds"], trace.optimum()
+    limits = {
+        Policy.from_dict(trace.header["policies"][label]).privacy: float(1.0 - one.at(final) / optimum)
+        for label, one in trace.limits.items()
+    }
+    return Kept(private, unprotected, uniform, limits)
 
 
 def without_budget(label: str, held: Budget) -> str:

@@ -1,5 +1,6 @@
 """The result of a simulation: regret and reward on a thin grid, with all that made it."""
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.extras import extra
+from dpbandits.limits import Limit, known_limit
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.reports.figures import add_headline, regret_figure, save_figure
 from dpbandits.reports.tables import Row, text_table
@@ -21,6 +23,7 @@ from dpbandits.simulation.merging import merged_parts
 from dpbandits.simulation.run import Played
 from dpbandits.simulation.whole_file import whole_file
 from dpbandits.wording import counted
+from dpbandits.worlds import Environment
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,6 +143,22 @@ class Trace:
         optimum = self._curves(policy)[:, -1, 2]
         return 1.0 - self.regret(policy)[:, -1] / np.where(optimum > 0.0, optimum, np.nan)
 
+    @functools.cached_property
+    def limits(self) -> dict[str, Limit]:
+        """By policy, what no policy of its budget beats in the long run on this world, where known."""
+        try:
+            world = Environment.from_dict(self.header["environment"])
+        except InvalidInput:  # a world that is not defined here, or whose data is elsewhere
+            return {}
+        held = {label: self.guarantee(label).budget for label in self.policies}
+        known = {budget: known_limit(world, budget) for budget in held.values()}
+        return {label: found for label in held if (found := known[held[label]]) is not None}
+
+    def different_limits(self) -> list[Limit]:
+        """Each of them once, the highest first."""
+        once = {limit.name: limit for limit in self.limits.values()}
+        return sorted(once.values(), key=lambda limit: -limit.rate)
+
     def table(self) -> "pl.DataFrame":
         """Tidy rows: policy, run, round, regret, reward, optimum (what the best would have earned).
 
@@ -200,6 +219,7 @@ class Trace:
     def plot(self, path: str | Path | None = None) -> Any:
         """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given.
 
+        Dotted is what no policy of such a budget beats in the long run, where that is known.
         Drawn by matplotlib, which comes with the extra `plot`.
         """
         shown = {x: self.guarantee(x).short() for x in self.policies}
@@ -209,7 +229,10 @@ class Trace:
             )
             for x, short in shown.items()
         }
-        return self._drawn(regret_figure(self.rounds, curves), path)
+        limits = {
+            f"limit for large t, {one.name}": one.at(self.rounds) for one in self.different_limits()
+        }
+        return self._drawn(regret_figure(self.rounds, curves, limits), path)
 
     def plot_kept(self, path: str | Path | None = None) -> Any:
         """The share of the best action's reward that each policy keeps, against its budget.

@@ -22,7 +22,7 @@ def linear_guarantee(
 
     Where people bring contexts of their own, a person's features and reward are hidden from everybody
     else; she herself is shown an action chosen by her features, which no policy could do under ordinary
-    differential privacy (`standard_privacy_regret` in experiments/linear_bounds.py). With a public
+    differential privacy (`standard_privacy_regret` in limits/linear.py). With a public
     decision set, the rewards are hidden from everybody.
     """
     own = not isinstance(problem, LinearActions)

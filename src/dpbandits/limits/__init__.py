@@ -1,0 +1,34 @@
+"""How far from optimal: lower bounds on regret, each with what it assumes.
+
+`known_limit(world, budget)` is the one that is known for a world, to be drawn beside what was measured.
+The others are the mathematics: of one world (`arms.py`, `matroids.py`) as coefficients of ln T, and of
+the worst world for a policy (`linear.py`), which say nothing about a given one.
+"""
+
+from dpbandits.limits.arms import (
+    Law,
+    bounded_divergence,
+    burnetas_katehakis,
+    lai_robbins,
+    least_pulls,
+    private_arms_regret,
+)
+from dpbandits.limits.known import Limit, known_limit
+from dpbandits.limits.linear import joint_minimax, local_minimax, standard_privacy_regret
+from dpbandits.limits.matroids import conjectured_order, talebi_proutiere
+
+__all__ = [
+    "Law",
+    "Limit",
+    "bounded_divergence",
+    "burnetas_katehakis",
+    "conjectured_order",
+    "joint_minimax",
+    "known_limit",
+    "lai_robbins",
+    "least_pulls",
+    "local_minimax",
+    "private_arms_regret",
+    "standard_privacy_regret",
+    "talebi_proutiere",
+]
