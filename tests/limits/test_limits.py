@@ -175,7 +175,7 @@ def test_known_limits_say_for_what_they_are() -> None:
 def test_a_policy_that_learns_is_not_far_below_the_limit() -> None:
     """DP-IMED, whose constant is the limit's, is within a factor of two of it on an easy instance.
 
-    Error rate: the mean of 40 runs is about the limit, with a standard error below a tenth of it (of 120
+    Error rate: the mean of 40 runs is about the limit, with a standard error below a tenth of it (of 80
     runs with other seeds none was below .8 of it), so that a half is five standard errors away: 10⁻⁶.
     """
     world, rounds = BernoulliArms((0.9, 0.1)), 300_000
