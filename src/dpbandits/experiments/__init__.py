@@ -18,9 +18,9 @@ from dpbandits.experiments import (
     rounds,
     shariff_2018,
 )
-from dpbandits.experiments.figure import Claim, Figure, Result, Simulation
+from dpbandits.experiments.figure import Claim, Figure, Result, Simulation, Verdict
 
-__all__ = ["FIGURES", "Claim", "Figure", "Result", "Simulation", "figure_named"]
+__all__ = ["FIGURES", "Claim", "Figure", "Result", "Simulation", "Verdict", "figure_named"]
 
 PAPERS = (
     ou_2024,

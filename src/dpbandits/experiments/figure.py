@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -19,22 +19,52 @@ class Scale(StrEnum):
     paper = "paper"
 
 
+class Verdict(StrEnum):
+    """What can be said of a claim; no other words are used."""
+
+    holds = "holds"
+    fails = "does not hold"  # by the paper's own algorithm, on its data and at its scale
+    not_reached = "not reached"  # an asymptotic bound that says nothing yet at the largest scale played
+    other_set_up = "other set-up"  # data, scale or algorithm are not the paper's
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence of the paper, what was measured about it, and whether it holds."""
+    """A sentence of a paper, by what it is judged, what was measured about it, and the verdict.
+
+    `criterion` is fixed before anything is measured, and `holds` says whether it is met. Where what was
+    played `differs` from what the paper speaks of, or where the claim only `speaks_from` some T on, that
+    is no verdict on the paper, and neither word is used.
+    """
 
     paper: str
     measured: str
     holds: bool
+    criterion: str = ""
+    differs: str = ""
+    speaks_from: str = ""
 
     @property
-    def verdict(self) -> str:
-        """In words."""
-        return "holds" if self.holds else "does not hold"
+    def verdict(self) -> Verdict:
+        """One of the four."""
+        if self.differs:
+            return Verdict.other_set_up
+        if self.speaks_from:
+            return Verdict.not_reached
+        return Verdict.holds if self.holds else Verdict.fails
+
+    @property
+    def in_words(self) -> str:
+        """The verdict, and why it is not simply yes or no."""
+        if self.differs:
+            return f"{self.verdict} ({self.differs}): {'so' if self.holds else 'not so'} here"
+        if self.speaks_from:
+            return f"{self.verdict}: would speak from {self.speaks_from} on"
+        return self.verdict.value
 
     def to_dict(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self) | {"verdict": self.verdict}
+        return asdict(self) | {"verdict": self.verdict.value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +112,11 @@ class Figure(ABC):
         """What the user must do before it can be made, such as fetching data; None if nothing."""
         return None
 
+    @property
+    def is_of_a_paper(self) -> bool:
+        """Rather than a goal of our own."""
+        return self.paper != "dpbandits"
+
     shown: ClassVar[Scale | None] = None  # in the docs; unless said, quick if it takes minutes
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
@@ -105,10 +140,13 @@ class Figure(ABC):
         return []
 
     def result(self, traces: Mapping[str, Trace], scale: Scale) -> Result:
-        """Drawing and claims together."""
+        """Drawing and claims together; at a quick scale nothing is a verdict on a paper."""
+        claims = self.claims(traces, scale)
+        if scale is Scale.quick and self.is_of_a_paper and self.simulations(scale):
+            claims = [replace(one, differs=one.differs or "quick scale") for one in claims]
         return Result(
             drawing=self.draw(traces, scale),
-            claims=self.claims(traces, scale),
+            claims=claims,
             scale=self.describe_scale(scale),
             caption=f"{self.title} ({self.paper})",
             notes=list(self.notes),

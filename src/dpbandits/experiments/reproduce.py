@@ -60,13 +60,14 @@ def reproduce(
 
 def claim_rows(figure: Figure, result: Result) -> list[Row]:
     """One row per claim, as shown on the terminal, in pages and in docs/reproduction.md."""
-    said = "our goal" if figure.paper == "dpbandits" else "the paper says"
+    said = "the paper says" if figure.is_of_a_paper else "our goal"
     return [
         {
             "figure": figure.name,
             said: claim.paper,
+            **({"judged by": claim.criterion} if figure.is_of_a_paper else {}),
             "measured": claim.measured,
-            "verdict": claim.verdict,
+            "verdict": claim.in_words,
         }
         for claim in result.claims
     ]

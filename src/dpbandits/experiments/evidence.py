@@ -1,0 +1,107 @@
+"""Numbers with intervals, for verdicts: means, ratios of means, and slopes on log axes.
+
+All intervals are at LEVEL, by Student's t. Runs of one policy are independent of each other and of those
+of other policies unless two policies are compared on common seeds, where that makes an interval longer
+than it need be, not shorter (rewards are shared, so differences vary less than is allowed for).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpbandits.errors import InvalidInput
+
+LEVEL = 0.99
+
+
+class Interval(NamedTuple):
+    """An estimate, and the ends of its interval at LEVEL."""
+
+    value: float
+    low: float
+    high: float
+
+    def __format__(self, form: str) -> str:
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
+
+
+def mean_of(runs: ArrayLike) -> Interval:
+    """The mean of independent runs."""
+    values, error = _mean_and_variance(runs)
+    reach = _t(values.size - 1) * math.sqrt(error)
+    mean = float(values.mean())
+    return Interval(mean, mean - reach, mean + reach)
+
+
+def ratio_of(above: ArrayLike, below: ArrayLike) -> Interval:
+    """The ratio of two means of positive runs; its logarithm by the delta method and Welch."""
+    parts = [_relative(runs) for runs in (above, below)]
+    value = parts[0][0] / parts[1][0]
+    reach = _reach([(1.0, variance, size) for _, variance, size in parts])
+    return Interval(value, value * math.exp(-reach), value * math.exp(reach))
+
+
+def slope_across(x: ArrayLike, samples: Sequence[ArrayLike]) -> Interval:
+    """The slope of ln(mean) against ln(x), where each x has independent runs of its own."""
+    weights = _slope_weights(x)
+    parts = [_relative(runs) for runs in samples]
+    value = float(sum(w * math.log(mean) for w, (mean, _, _) in zip(weights, parts, strict=True)))
+    terms = [(float(w), variance, size) for w, (_, variance, size) in zip(weights, parts, strict=True)]
+    reach = _reach(terms)
+    return Interval(value, value - reach, value + reach)
+
+
+def slope_over(rounds: ArrayLike, curves: ArrayLike) -> Interval:
+    """The mean of the runs' own slopes of ln(curve) against ln(rounds); `curves` is (runs, points)."""
+    logs = np.log(_positive(curves))
+    return mean_of(logs @ _slope_weights(rounds))
+
+
+def _mean_and_variance(runs: ArrayLike) -> tuple[NDArray[np.float64], float]:
+    values = np.asarray(runs, dtype=float)
+    if values.ndim != 1 or values.size < 2:
+        raise InvalidInput(f"an interval needs two runs or more, got an array of shape {values.shape}")
+    return values, float(values.var(ddof=1) / values.size)
+
+
+def _relative(runs: ArrayLike) -> tuple[float, float, int]:
+    """The mean, the variance of the mean's logarithm, and the number of runs."""
+    values, error = _mean_and_variance(runs)
+    mean = float(values.mean())
+    if mean <= 0.0:
+        raise InvalidInput(f"a ratio or a slope on log axes needs positive means, got {mean:g}")
+    return mean, error / (mean * mean), values.size
+
+
+def _positive(curves: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(curves, dtype=float)
+    if not (values > 0.0).all():
+        raise InvalidInput("a slope on log axes needs positive curves: begin where all runs have regret")
+    return values
+
+
+def _slope_weights(x: ArrayLike) -> NDArray[np.float64]:
+    """What ordinary least squares on ln(x) multiplies each ln(y) by."""
+    logs = np.log(np.asarray(x, dtype=float))
+    centred = logs - logs.mean()
+    weights: NDArray[np.float64] = centred / (centred @ centred)
+    return weights
+
+
+def _reach(terms: Sequence[tuple[float, float, int]]) -> float:
+    """Half the interval of a sum of independent (weight, variance, runs), Welch–Satterthwaite."""
+    parts = [(weight * weight * variance, size) for weight, variance, size in terms]
+    total = sum(part for part, _ in parts)
+    if total == 0.0:
+        return 0.0
+    freedom = total * total / sum(part * part / (size - 1.0) for part, size in parts)
+    return _t(freedom) * math.sqrt(total)
+
+
+def _t(freedom: float) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(0.5 + LEVEL / 2.0, freedom))
