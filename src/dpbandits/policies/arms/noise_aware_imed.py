@@ -24,6 +24,7 @@ from dpbandits.policies.arms.shared.episodes import (
     is_known,
     is_untouched,
     open_batch,
+    plan_again,
     start_episode,
     start_turns,
     untried,
@@ -31,6 +32,7 @@ from dpbandits.policies.arms.shared.episodes import (
 from dpbandits.policies.arms.shared.estimates import Estimates, start_estimates
 from dpbandits.policies.arms.shared.guard import (
     Rule,
+    can_be_asked,
     doubtful,
     hoped_for,
     index_of,
@@ -84,11 +86,31 @@ def _turn(public: Public, explore: Chance) -> int:
     arm = -1
     if public.turns.unknown[0] > 0:
         arm = untried(public, explore)
-        if arm >= 0 and is_untouched(public, arm):
+        if arm < 0:
+            arm = _better_unknown(public)
+        elif is_untouched(public, arm):
             open_batch(public.turns, arm, _first_length(public))
     if arm < 0:
         arm = arm_in_turn(public)
     return arm if arm >= 0 else _choose(public, explore)
+
+
+@register_jitable
+def _better_unknown(public: Public) -> int:
+    """While one arm alone is known, and to be below ½, another with the fewest decisions; otherwise −1.
+
+    Only with rounds in flight: first batches are decided, and come back one by one. The best of two or
+    more is likely to be better than those of which nothing is known, a single one is not.
+    """
+    known, least = -1, -1
+    for arm in range(public.away.size):
+        if is_known(public, arm):
+            if known >= 0 or public.estimates.mean[arm] >= 0.5:
+                return -1
+            known = arm
+        elif not public.away[arm] and (least < 0 or decisions(public, arm) < decisions(public, least)):
+            least = arm
+    return least if known >= 0 else -1
 
 
 @register_jitable
@@ -114,8 +136,8 @@ def _choose(public: Public, explore: Chance) -> int:
     leader = largest(public.score, explore)
     best = min(1.0, max(0.0, means[leader]))
     for arm in range(means.size):
-        if is_known(public, arm):
-            public.score[arm] = -index_of(public, arm, best)
+        asked = arm == leader or can_be_asked(public, arm)
+        public.score[arm] = -index_of(public, arm, best) if asked else -math.inf
     chosen = largest(public.score, explore)
     leads = leads_of(public, leader, best)
     if chosen == leader:
@@ -131,8 +153,7 @@ def _choose(public: Public, explore: Chance) -> int:
     else:
         hoped, shortest = hoped_for(public, chosen, best, leads), max(public.rule.shortest, shortest)
         length = planned_length(public, chosen, leader, best, hoped, shortest, rounds)
-    if public.turns.left[chosen] == public.turns.length[chosen]:  # nothing of the open batch is closed
-        open_batch(public.turns, chosen, length)
+    plan_again(public.turns, chosen, length)
     return begin_episode(public, chosen, length)
 
 
@@ -156,7 +177,10 @@ class NoiseAwareIMED(BatchedEstimates):
     again were its mean to stay x_i. Under ε-DP batches have independent Laplace noise and x_i is
     precision-weighted, and where rewards are rare batches are longer: a first one of 1.5/(ε r), r being
     the pooled mean so far plus two deviations of its noise, a later one of 4/(ε q), at most 2 n_i. Under
-    Gaussian budgets they are block-factorized. With rounds in flight lengths go by released plays.
+    Gaussian budgets they are block-factorized. With rounds in flight lengths go by released plays, an
+    open batch is planned again whenever its arm is chosen, and an arm that does not lead is not asked
+    again while its answer is on the way: otherwise a delay of W would be spent on arms whose answer
+    would have settled them.
 
     **Guarantee.** Neighbours replace one reward. It is in one batch, of sensitivity 1; arms, lengths and
     batch ends are functions of released sums and counts of decisions. So all decisions together cost one

@@ -35,6 +35,7 @@ from dpbandits.sums.batches import Batches, Buffers, add_public, release_batch, 
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+_FEWEST_FIRST = 1e-6  # a mean's worth of a decision: enough to break ties
 
 
 class Public(NamedTuple):
@@ -140,10 +141,12 @@ def _choose(public: Public, explore: Chance) -> None:
         # Both: an order of the items that happens to be good must not help while nothing is known.
         shuffle(public.hopeful, explore)
         shuffle(public.played, explore)
+    middling = _middling(public)
     for item in range(public.score.size):
-        # Never released: first, until its first batch is decided; then what is known goes before it.
-        surplus = public.open[item] + public.waiting[item] - public.length[item]
-        public.score[item] = math.inf if surplus < 0 else -1.0 - surplus
+        # Never released: first, until its first batch is decided; then it counts as an average item, and
+        # among its like the one with the fewest decisions goes before.
+        missing = _missing(public, item)
+        public.score[item] = math.inf if missing > 0 else middling + _FEWEST_FIRST * missing
         if public.plays[item] > 0:
             log = public.caution * math.log(1.0 + done / (public.plays[item] + public.waiting[item]))
             left = _left(public, item)
@@ -154,7 +157,8 @@ def _choose(public: Public, explore: Chance) -> None:
             public.score[item] = min(max(public.estimates.mean[item], 0.0), 1.0) + width
     rebuild(public.hopeful, public.score)
     for item in range(public.score.size):
-        public.score[item] = public.estimates.mean[item]
+        decided = public.plays[item] == 0 and _missing(public, item) <= 0
+        public.score[item] = middling if decided else public.estimates.mean[item]
     # The m items of the hopeful basis in greatest doubt; they are independent, so all are played.
     for _ in range(public.fed):
         most, doubtful = -1.0, 0
@@ -164,7 +168,31 @@ def _choose(public: Public, explore: Chance) -> None:
                 most, doubtful = doubt, item
         public.score[doubtful] = math.inf
     rebuild(public.played, public.score)
-    public.until[0] = done + max(1, int(0.03 * done))
+    # Not longer than until the batch of a fed item is decided: with many rounds in flight it comes back
+    # long after, and items would be fed on whose answer is on the way.
+    left = max(1, int(0.03 * done))
+    for place in range(public.fed):
+        missing = _missing(public, public.played.basis[place])
+        if missing > 0:
+            left = min(left, missing)
+    public.until[0] = done + left
+
+
+@register_jitable(forceinline=True)
+def _missing(public: Public, item: int) -> int:
+    """Decisions by which an item's open batch will be full, less than 1 if all were made."""
+    return int(public.length[item] - public.open[item] - public.waiting[item])
+
+
+@register_jitable
+def _middling(public: Public) -> float:
+    """The average mean of the items that are known; −1 if none is."""
+    total, known = 0.0, 0
+    for item in range(public.plays.size):
+        if public.plays[item] > 0:
+            total += min(max(public.estimates.mean[item], 0.0), 1.0)
+            known += 1
+    return total / known if known > 0 else -1.0
 
 
 @register_jitable(forceinline=True)
@@ -203,9 +231,10 @@ class FocusedMatroidUCB(OncePerBlock, MatroidPolicy):
        max(first_batch, ⌈growth·n_e⌉), or more.
 
     With rounds in flight t counts decisions, and the f_e of them that will feed item e count as if they
-    had come back alike: n_e is n_e + f_e in ℓ, and d_e and b_e are n_e/(n_e + f_e) times themselves. An
-    item never released comes first only until all of its first batch is decided; until that is back,
-    items that are known go before it, and of those that are not the one with the fewest decisions.
+    had come back alike: n_e is n_e + f_e in ℓ, and d_e and b_e are n_e/(n_e + f_e) times themselves. A
+    basis is also chosen again when the open batch of an item of F is decided. An item never released
+    comes first only until all of its first batch is decided; until that is back it counts as an item of
+    the average x of those that are known, and of several such the one with the fewest decisions first.
 
     Under ε-DP batches have independent Laplace(m/ε) noise and x_e is precision-weighted; under
     Gaussian budgets they are block-factorized at μ/√m.

@@ -123,6 +123,14 @@ def open_batch(turns: Turns, arm: int, length: int) -> None:
     turns.left[arm] = length
 
 
+@register_jitable
+def plan_again(turns: Turns, arm: int, length: int) -> None:
+    """Plan an arm's open batch anew, which keeps what is closed of it and ends with a later round."""
+    closed = turns.length[arm] - turns.left[arm]
+    turns.length[arm] = max(length, closed + 1)
+    turns.left[arm] = turns.length[arm] - closed
+
+
 @register_jitable(forceinline=True)
 def decisions(public: Any, arm: int) -> int:
     """All decisions for an arm: released, in its open batch, in flight."""
@@ -134,6 +142,12 @@ def decisions(public: Any, arm: int) -> int:
 def is_known(public: Any, arm: int) -> bool:
     """Whether an arm can be judged: it is in play, and a batch of it was released."""
     return bool(public.turns.plays[arm] > 0 and not public.away[arm])
+
+
+@register_jitable(forceinline=True)
+def is_awaited(public: Any, arm: int) -> bool:
+    """Whether an arm's open batch is decided to its end, so that it will be released without more."""
+    return bool(public.waiting[arm] >= public.turns.left[arm])
 
 
 @register_jitable(forceinline=True)
@@ -154,7 +168,7 @@ def _first_needed(public: Any) -> int:
             continue
         if turns.plays[arm] > 0:
             known = True
-        elif public.waiting[arm] < turns.left[arm]:
+        elif not is_awaited(public, arm):
             return arm
         if least < 0 or decisions(public, arm) < decisions(public, least):
             least = arm
@@ -189,7 +203,7 @@ def untried(public: Any, explore: Chance) -> int:
     """The arm whose first batch is being decided, or one not begun, at random; −1 if there is none."""
     turns, found, others = public.turns, -1, 0
     for arm in range(turns.plays.size):
-        if public.away[arm] or turns.plays[arm] > 0 or public.waiting[arm] >= turns.left[arm]:
+        if public.away[arm] or turns.plays[arm] > 0 or is_awaited(public, arm):
             continue
         if not is_untouched(public, arm):
             return arm
@@ -230,9 +244,9 @@ def alike(public: Any, arm: int) -> float:
     1 while decisions for that are still to be made: it would not be released without them, and what
     was not seen would speak against an arm for as long as it is not played.
     """
-    if public.waiting[arm] < public.turns.left[arm]:
-        return 1.0
-    return decisions(public, arm) / float(public.turns.plays[arm])
+    if is_awaited(public, arm):
+        return decisions(public, arm) / float(public.turns.plays[arm])
+    return 1.0
 
 
 class InTurn:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numba.extending import register_jitable
 
-from dpbandits.policies.arms.shared.episodes import alike, is_known
+from dpbandits.policies.arms.shared.episodes import alike, is_awaited, is_known
 from dpbandits.policies.arms.shared.estimates import foreseen
 from dpbandits.policies.arms.shared.evidence import evidence_against
 from dpbandits.policies.arms.shared.schedules import whole_length
@@ -34,6 +34,12 @@ class Rule(NamedTuple):
 def _plays(public: Any, arm: int) -> float:
     """n_i."""
     return float(public.turns.plays[arm] * alike(public, arm))
+
+
+@register_jitable(forceinline=True)
+def can_be_asked(public: Any, arm: int) -> bool:
+    """Whether more decisions for an arm than are in flight may be needed: its answer is not awaited."""
+    return bool(is_known(public, arm) and not is_awaited(public, arm))
 
 
 @register_jitable
@@ -92,7 +98,7 @@ def doubtful(public: Any, leader: int, best: float, leads: tuple[float, int], ro
     """The arm that could best be better than the leader by its margin; the leader if none could."""
     chosen, least = leader, _threshold(public, rounds)
     for arm in range(public.score.size):
-        if is_known(public, arm) and _plays(public, arm) < _plays(public, leader):
+        if can_be_asked(public, arm) and _plays(public, arm) < _plays(public, leader):
             index = index_of(public, arm, hoped_for(public, arm, best, leads))
             if index < least:
                 chosen, least = arm, index
