@@ -197,9 +197,10 @@ class NoiseAwareIMED(BatchedEstimates):
 
     **Regret.** Measured in the leaderboard, with very many runs in `arms-tails`; no bound is claimed.
     Defaults: first_batch = max(12, 26/ε) and plan = ε^−0.6 between ¼ and 3 under ε-DP, max(4, 20/μ) and
-    0.1 under Gaussian budgets; c = 7.1, growth 1, margin ½. With more than ten arms c is 0 for
-    the time of twelve first batches of each arm beyond ten: insurance is paid for every arm and insures
-    one, so that a short run would pay it until it ends.
+    0.1 under Gaussian budgets, 1 where each batch has noise of its own, as with people who return;
+    c = 7.1, growth 1, margin ½. With more than ten arms c is 0 for the time of twelve first batches of
+    each arm beyond ten: insurance is paid for every arm and insures one, so that a short run would pay
+    it until it ends.
 
     >>> policy = NoiseAwareIMED(privacy=PureDP(1.0))
     >>> print(policy.guarantee(Arms(5)).budget)
@@ -240,7 +241,9 @@ class NoiseAwareIMED(BatchedEstimates):
         shortest = math.ceil(0.2 * first_batch)
         rule = Rule(self.caution, early, self.margin, shortest, 0.1, 0.0, 0.0)
         if not isinstance(self.privacy, PureDP):
-            return rule
+            # Every batch with noise of its own costs as much as the last: fewer and longer ones.
+            apart = self.block == 1 and not isinstance(self.privacy, NonPrivate)
+            return rule._replace(plan=1.0) if apart else rule
         plan = min(3.0, max(0.25, self.privacy.epsilon**-0.6))
         return rule._replace(plan=plan, first_signal=1.5, signal=4.0)
 
