@@ -673,3 +673,19 @@ def test_no_policy_costs_one_person_more_than_it_says(policy: Policy) -> None:
     problem = with_people(policy.problem_kind.testing.example(24), 3)
     cost = person_cost(short_form(policy), problem, 24)
     assert cost <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("declared", [2, None])
+def test_a_seed_gives_the_register_its_key(declared: int | None) -> None:
+    """Or names that fall into the same cells would be other ones at each start."""
+
+    def register(seed: int | None) -> bytes:
+        problem = dpb.Arms(3, rounds_per_person=declared)
+        learner = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0)).start(problem, seed=seed, in_flight=2)
+        learner.decide(person="ada")
+        people = learner._rounds.people
+        assert people is not None
+        return people.token("bob")
+
+    assert register(7) == register(7)
+    assert len({register(7), register(8), register(None), register(None)}) == 4

@@ -1,5 +1,6 @@
 """A policy at work: it decides for people, and learns from what each of them did."""
 
+import hashlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -87,7 +88,7 @@ class Learner:
         # The key of tickets; nothing else draws from this stream here.
         self._key = streams.chance.bytes(16) if key is None else key
         if people is None and problem.rounds_per_person is not None:
-            people = People(problem.rounds_per_person, expected=expected_people)
+            people = self._register(problem.rounds_per_person, expected=expected_people)
         options: dict[str, Any] = {"in_flight": in_flight, "patience": patience, "compiled": compiled}
         self._rounds = Rounds(policy, problem, public, secret, people=people, **options)
         self.use(streams)
@@ -615,13 +616,18 @@ class Learner:
         """What to hold beside the lock: a signal handler of the same thread is then refused."""
         return _Call(self, name)
 
+    def _register(self, rounds_per_person: int, **options: Any) -> People:
+        """An empty one, whose key is made of that of tickets: with a seed it is the same again."""
+        key = hashlib.blake2b(self._key, person=b"people", digest_size=32).digest()
+        return People(rounds_per_person, key=key, **options)
+
     def _token(self, person: Any) -> bytes | None:
         """Who she is, under a key; one round of each is learned from unless more were declared."""
         if person is None:
             if self.problem.rounds_per_person is not None:
                 raise InvalidInput("rounds_per_person is declared: say for whom, decide(…, person=…)")
             return None
-        people = self._rounds.people or People(1)
+        people = self._rounds.people or self._register(1)
         token = people.token(person)  # which may refuse her name
         self._rounds.people = people
         return token
