@@ -154,13 +154,14 @@ def draw_curves(
     """
     looks = styles(curves, policies)
     step = max(1, rounds.size // _MARKS)
+    faint = min(0.12, 0.8 / max(1, len(curves)))  # many bands do not hide the curves
     for index, (label, runs) in enumerate(curves.items()):
         # Marks of curves that lie on each other do not.
         marks = {"markevery": (index * step // len(curves), step), "markersize": 4.5}
         axes.plot(rounds, runs.mean(axis=0), label=label, **marks, **looks[label])
         if len(runs) > 1:
             colour = looks[label]["color"]
-            axes.fill_between(rounds, *band(runs), color=colour, alpha=0.12, linewidth=0)
+            axes.fill_between(rounds, *band(runs), color=colour, alpha=faint, linewidth=0)
     for index, (label, limit) in enumerate(limits.items()):
         axes.plot(rounds, limit, label=label, color=LIMITS[index % len(LIMITS)], **DOTTED)
     for axis in (axes.xaxis, axes.yaxis):
