@@ -11,7 +11,7 @@ MISSING := $(if $(wildcard /usr/lib/postgresql/*/bin/initdb),,postgresql) \
 	$(if $(shell command -v chromium || command -v google-chrome),,chromium) \
 	$(if $(shell command -v systemd-analyze),,systemd) $(if $(shell command -v haproxy),,haproxy)
 
-.PHONY: demo test quick coverage bench docs release-check system-packages clean
+.PHONY: demo test quick coverage bench docs figures release-check system-packages clean
 # The tests of a file that takes long are marked `slow`; `make quick` leaves them out.
 QUICK := tests -m "not slow"
 
@@ -37,8 +37,11 @@ coverage: $(VENV)/.development  ## which lines the quick tests reach; fails belo
 bench: $(VENV)/.development  ## the speed table
 	$(BIN)/python benchmarks/speed.py
 
-docs: $(VENV)/.development  ## generated pages and pictures, docs/reproduction.md among them
-	$(BIN)/python docs/make.py
+docs: $(VENV)/.development  ## generated pages
+	$(BIN)/python docs/make.py pages
+
+figures: $(VENV)/.development  ## all that is measured again, docs/reproduction.md among it: takes long
+	$(BIN)/python docs/make.py figures
 
 release-check: $(VENV)/.development  ## build the wheel, and run the README from it in empty environments
 	@$(PIP) --editable '.[release]'

@@ -1,5 +1,6 @@
-"""Make the generated pages and pictures again, or (--check) say which are out of date."""
+"""Make the generated pages and pictures again, or say which are out of date."""
 
+import argparse
 import inspect
 import json
 import os
@@ -18,7 +19,7 @@ from dpbandits.cli.list import row
 from dpbandits.cli.main import app
 from dpbandits.experiments import FIGURES, figure_named
 from dpbandits.experiments.arms_leaderboard import INSTANCES, ROUNDS
-from dpbandits.experiments.documentation import would_lower, write_reproduction
+from dpbandits.experiments.documentation import ages, marked, would_lower, write_reproduction
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
 from dpbandits.policies import policy_kinds
@@ -107,7 +108,9 @@ def limits_page() -> str:
 def multiples(policy: str, budget: Budget) -> Iterator[dict[str, Any]]:
     """By instance of the leaderboard: the limit, and regret with its error, as the page has them."""
     stored = (DOCS / "reproduction.md").read_text()
-    (line,) = re.findall(rf"^\| {budget} \| {policy} \| [^|]* \| (.* ± .*) \|$", stored, re.MULTILINE)
+    # Columns without ± are ratios, not of one instance.
+    row_of = rf"^\| {budget} \| {policy} \|(?: [^|±]* \|)* ([^|]* ± .*) \|$"
+    (line,) = re.findall(row_of, stored, re.MULTILINE)
     shown = re.compile(r"(\S+) ± (\S+) \(\S+\) \[(\S+)\]")
     for instance, cell in zip(INSTANCES, line.split(" | "), strict=True):
         (found,) = shown.findall(cell)
@@ -141,20 +144,26 @@ def draw_pictures_of(page: Path) -> None:
         os.chdir(before)
 
 
-def main() -> None:
-    """Write everything, or the sections of the figures named; with --check, only compare pages."""
+def generated() -> dict[str, str]:
+    """Every page that needs no simulation, by its name."""
     pages = {"policies.md": policies_page(), "cli.md": cli_page(), "auditing.md": auditing_page()}
-    pages["limits.md"] = limits_page()
-    if "--check" in sys.argv:
-        stale = [name for name, text in pages.items() if (DOCS / name).read_text() != text]
-        sys.exit(f"out of date, run `make docs`: {', '.join(stale)}" if stale else 0)
-    for name, text in pages.items():
+    return pages | {"limits.md": limits_page()}
+
+
+def make_pages() -> None:
+    """Write them, and mark sections of docs/reproduction.md that are older than their code."""
+    stored = DOCS / "reproduction.md"
+    stored.write_text(marked(stored.read_text()))
+    for name, text in generated().items():
         (DOCS / name).write_text(text)
-    names = sys.argv[1:] or list(FIGURES)
-    if not sys.argv[1:]:
+
+
+def make_figures(names: list[str]) -> None:
+    """Simulate and draw those named, or all; what cannot be made at the scale shown is left as it is."""
+    if not names:
         draw_pictures_of(README)
         draw_pictures_of(OWN_DATA)
-    for figure in map(figure_named, names):
+    for figure in map(figure_named, names or list(FIGURES)):
         if (needed := figure.missing()) is not None:
             print(f"{figure.name} is left as it is: {needed}", file=sys.stderr)
             continue
@@ -166,6 +175,35 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             result = reproduce(figure, scale, Path(folder) / figure.name)
         write_reproduction(DOCS, {figure.name: (figure, result, scale)})
+
+
+def check() -> None:
+    """Say which sections are older than their code; fail if a page is not what would be written."""
+    found = ages((DOCS / "reproduction.md").read_text())
+    for names, said in ((found.older, "older than their code"), (found.unknown, "of unknown age")):
+        if names:
+            print(f"sections of docs/reproduction.md {said}: {', '.join(names)}")
+    stale = [name for name, text in generated().items() if (DOCS / name).read_text() != text]
+    if stale:
+        sys.exit(f"out of date, run `docs/make.py pages`: {', '.join(stale)}")
+
+
+def main() -> None:
+    """`pages`, `figures [NAMES]` or `check`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("pages", help="write all pages that need no simulation")
+    figures = commands.add_parser("figures", help="simulate and draw figures, never at a lower scale")
+    figures.add_argument("names", nargs="*", help="unless given, all, and the pictures of the README")
+    commands.add_parser("check", help="fail if a page is out of date; list sections that are older")
+    given = parser.parse_args()
+    match given.command:
+        case "pages":
+            make_pages()
+        case "figures":
+            make_figures(given.names)
+        case "check":
+            check()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Documents that cannot lie: what they show is run, what is generated is up to date."""
 
+import ast
 import contextlib
 import inspect
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +18,17 @@ from dpbandits import errors
 from dpbandits.audit.broken import BROKEN
 from dpbandits.cli.main import app
 from dpbandits.engine.verbs import _SIGNATURES
-from dpbandits.experiments import FIGURES, figure_named, tails
-from dpbandits.experiments.documentation import sections, would_lower, write_reproduction
+from dpbandits.experiments import FIGURES, documentation, figure_named, tails
+from dpbandits.experiments.documentation import (
+    ages,
+    marked,
+    sections,
+    would_lower,
+    write_reproduction,
+)
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
+from dpbandits.experiments.stamps import code_stamp, meaning, modules_of
 from dpbandits.policies import policy_kinds
 from dpbandits.recipes import _KINDS
 
@@ -93,9 +102,26 @@ def test_links_lead_somewhere() -> None:
 
 def test_generated_pages_are_up_to_date() -> None:
     done = subprocess.run(
-        [sys.executable, "docs/make.py", "--check"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "docs/make.py", "check"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    listed = ages((ROOT / "docs/reproduction.md").read_text())
+    assert all(name in done.stdout for name in (*listed.older, *listed.unknown))
+
+
+def test_a_wrong_word_to_make_is_refused_and_a_stale_page_is_named(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "README.md", tmp_path)
+    page = tmp_path / "docs/cli.md"
+    page.write_text(page.read_text().replace("dpbandits", "something", 1))
+    for word, said in (
+        ("check", "out of date, run `docs/make.py pages`: cli.md"),
+        ("all", "invalid choice"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "docs/make.py", word], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode != 0 and said in done.stderr
 
 
 def _rows(text: str) -> list[list[str]]:
@@ -128,6 +154,48 @@ def test_a_section_at_paper_scale_is_never_lowered(tmp_path: Path) -> None:
         write_reproduction(tmp_path, {figure.name: (figure, result, scale)})
         assert f"--scale {shown}`" in page.read_text()
     assert would_lower(ROOT / "docs", "shariff-fig2", Scale.quick)
+
+
+def test_sections_say_when_they_are_older_than_their_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure, other = figure_named("ou-fig1"), figure_named("shariff-fig1")
+    result = reproduce(figure, Scale.paper, tmp_path / "x", progress=False)
+    kept = sections((ROOT / "docs/reproduction.md").read_text())[other.name]
+    stamped = kept.replace("\n![", "<!-- code: 0123456789ab -->\n\n![", 1)
+    page = tmp_path / "reproduction.md"
+    page.write_text("# Head\n" + stamped)
+    write_reproduction(tmp_path, {figure.name: (figure, result, Scale.paper)})
+    text = page.read_text()
+    assert f"<!-- code: {code_stamp(figure)} -->" in text and "code: 0123456789ab" in text
+    assert ages(text) == ([other.name], [])
+    assert marked(text).count(" · older than its code\n") == 1
+    assert marked(marked(text)) == marked(text)
+    assert sections(marked(text))[figure.name] == sections(text)[figure.name]
+    # Its code is changed, and changed back.
+    real = documentation.code_stamp
+    monkeypatch.setattr(documentation, "code_stamp", lambda one: "0123456789ab")
+    aged = marked(text)
+    assert ages(text).older == [figure.name] and "ou-fig1 --scale paper` · older than its code" in aged
+    monkeypatch.setattr(documentation, "code_stamp", real)
+    assert sections(marked(aged))[figure.name] == sections(text)[figure.name]
+    without = re.sub(r"<!-- code: .*\n", "", text)
+    assert set(ages(without).unknown) == {figure.name, other.name}
+
+
+def test_stamps_follow_the_code_that_determines_numbers_and_no_other() -> None:
+    modules = modules_of(figure_named("mishra-ucb"))
+    ours = {name.removeprefix("dpbandits.") for name in modules}
+    assert {"experiments.mishra_2015", "policies.arms.tree_ucb", "worlds.arms"} <= ours
+    assert "sums.binary_tree" in ours and "privacy.budgets" in ours  # imported by its policies
+    assert not {"policies.linear.lin_ucb", "worlds.movielens"} & ours
+    assert not any(name.startswith(("engine", "simulation", "reports")) for name in ours)
+    assert "experiments.ou_2024.setting" in {
+        name.removeprefix("dpbandits.") for name in modules_of(figure_named("ou-fig2"))
+    }
+    program = 'def f(x):\n    """Say."""\n    return x + 1  # why\n'
+    same, other = "def f(x): return (x+1)", "def f(x): return x + 2"
+    assert meaning(ast.parse(program)) == meaning(ast.parse(same)) != meaning(ast.parse(other))
 
 
 def test_every_policy_command_verb_and_error_is_documented() -> None:

@@ -10,6 +10,7 @@ import scipy
 
 import dpbandits as dpb
 from dpbandits import limits
+from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.limits import (
     Law,
     bounded_divergence,
@@ -148,13 +149,40 @@ def test_of_matroids_each_item_is_held_to_the_one_it_can_replace() -> None:
 def test_minimax_forms_by_hand() -> None:
     # T = 3·10⁶, d = 5: Δ = √(3·4/(16·3·10⁶)) = 1/2000, TΔ/8 · e^(−½).
     assert joint_minimax(3 * 10**6, 5) == pytest.approx(1500 / 8 * math.exp(-0.5))
-    assert joint_minimax(3 * 10**6, 5, 1e-6) == pytest.approx(4 / (96e-6) * math.exp(-0.5))
-    # ε = ln 2: c = 4 (2 − 1)² = 4; with T = 2·10⁶ and d = 5, Δ = √(4/(8·2·10⁶)) = 1/2000.
+    # ε = 10⁻⁵: Δ = 4/(2εT).
+    assert joint_minimax(3 * 10**6, 5, 1e-5) == pytest.approx(4 / (16e-5) * math.exp(-0.5))
+    # ε = ln 2: e^ε − 1 = 1; with T = 2·10⁶ and d = 5, Δ = √(4/(2·2·10⁶)) = 1/1000.
     local = local_minimax(2 * 10**6, 5, math.log(2.0))
-    assert local == pytest.approx(max(1000 / 8 * math.exp(-0.5), joint_minimax(2 * 10**6, 5)))
+    assert local == pytest.approx(2000 / 8 * math.exp(-0.5))
     assert local_minimax(10**8, 5, 0.01) > 30 * joint_minimax(10**8, 5)
     # With few rounds Δ = ¼: T/32 · e^(−½), below all that can be lost.
     assert joint_minimax(2, 5, 0.01) == local_minimax(2, 5, 0.01) == pytest.approx(math.exp(-0.5) / 16)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 5.0])
+def test_private_messages_tell_laws_apart_no_better_than_the_proofs_say(epsilon: float) -> None:
+    """Randomised response about coins of means p and q: KL ≤ ε|p − q| and ≤ (e^ε − 1)² (p − q)²."""
+
+    def message(mean: float) -> float:
+        return 0.5 + (mean - 0.5) * math.tanh(0.5 * epsilon)
+
+    pairs = [(p, q) for p in np.linspace(0.0, 1.0, 11) for q in np.linspace(0.0, 1.0, 11) if p != q]
+    told = np.array([bernoulli_kl(message(p), message(q)) for p, q in pairs])
+    apart = np.array([abs(p - q) for p, q in pairs])
+    assert np.all(told <= epsilon * apart * (1 + 1e-9))
+    assert np.all(told <= math.expm1(epsilon) ** 2 * apart**2 * (1 + 1e-9))
+    # Neither is loose everywhere: at a large ε the one is nearly reached, at a small one half the other.
+    if epsilon == 5.0:
+        assert np.any(told > 0.9 * epsilon * apart)
+    if epsilon == 0.01:
+        assert np.any(told > 0.49 * math.expm1(epsilon) ** 2 * apart**2)
+
+
+def test_what_is_conjectured_is_said_to_be() -> None:
+    private, twin = (known_limit(TABLE_2, held) for held in (dpb.PureDP(1.0), dpb.NonPrivate()))
+    assert private is not None and twin is not None
+    assert "Conjectured by Chandak, Hu & Hegde, not proved" in private.sentence
+    assert "onjecture" not in twin.sentence
 
 
 def test_known_limits_say_for_what_they_are() -> None:

@@ -46,8 +46,8 @@ def test_a_panel_for_each_world_and_a_line_for_each_policy(tmp_path: Path) -> No
     assert first.get_ylabel() == "mean regret (bars: ± 2 standard errors)"
     line = first.containers[0].lines[0]  # type: ignore[attr-defined]
     assert list(line.get_ydata()) == pytest.approx([1001.0, 101.0, 26.0])
-    legend = figure.axes[1].get_legend()
-    assert legend is not None and {t.get_text() for t in legend.get_texts()} == {"a", "open"}
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == {"a", "open"}
     assert (tmp_path / "x.svg").exists()
 
 

@@ -58,9 +58,8 @@ class Comparison:
             twin = held.twin()
             of_twin = regret[labels[twin]] if twin in labels else 0.0
             row["times_twin"] = Ratio(row["mean_regret"] / of_twin) if of_twin > ROUNDING else None
-            limit = self.trace.limits.get(row["policy"])
-            of_limit = limit.at(self.trace.header["rounds"]) if limit is not None else 0.0
-            row["times_limit"] = Ratio(row["mean_regret"] / of_limit) if of_limit > ROUNDING else None
+            times = self.trace.times_limit(row["policy"])
+            row["times_limit"] = None if times is None else Ratio(times)
             _, half = mean_and_interval(self.trace.regret(row["policy"])[:, -1])
             row["regret_interval"] = None if math.isnan(half) else half
             mean, half = mean_and_interval(self.trace.reward_kept(row["policy"]))
@@ -155,20 +154,7 @@ class Comparison:
                 "two intervals overlap, neither policy is shown to be better."
             )
         found.append("× twin: regret as a multiple of that of the same algorithm without privacy.")
-        return [*found, *self.about_limits(), *self.whose_twins()]
-
-    def about_limits(self) -> list[str]:
-        """What the limits are, and what they assume; nothing where none is known."""
-        limits = self.trace.different_limits()
-        if not limits:
-            return []
-        rates = ", ".join(f"{number(one.rate)} ln t ({one.name})" for one in limits)
-        said = dict.fromkeys(one.sentence for one in self.trace.limits.values())
-        longest = [one for one in said if not any(one != other and one in other for other in said)]
-        return [
-            f"× limit: regret as a multiple of what no policy beats in the long run: {rates}. "
-            + " ".join(longest)
-        ]
+        return [*found, *self.trace.about_limits(), *self.whose_twins()]
 
     def name_of(self, label: str) -> str:
         """A label without its budget, which another column has; of several, `none` says it is a twin."""
@@ -255,7 +241,7 @@ class Comparison:
             if len({type(held) for held in self.budgets} - {NonPrivate}) > 1:
                 caption += " Definitions of privacy have a panel each: no axis holds two of them."
         else:
-            caption = "Mean regret; shaded from the best to the worst run."
+            caption = "Mean regret; shaded: where the middle 80 % of runs are. Dashed: no privacy."
             if self.trace.limits:
                 caption += " Dotted: what no policy beats in the long run; at a given t one may."
         page.picture(self.picture(), caption)

@@ -6,14 +6,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.experiments.leaderboard import instance_axes, mean_and_error, policies_for, with_worst
+from dpbandits.experiments.leaderboard import (
+    ABOUT_LIMITS,
+    geometric_mean,
+    limit_at,
+    mean_and_error,
+    policies_for,
+    with_worst,
+)
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import ModifiedThompson
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Trust, Unit
 from dpbandits.problems import Arms
 from dpbandits.recommend import recommend
-from dpbandits.reports.figures import legend_beside, line_style, new_figure
+from dpbandits.reports.dots import Panel, dot_chart
+from dpbandits.reports.tables import Ratio
 from dpbandits.simulation import Trace
 from dpbandits.worlds import BernoulliArms, Environment, TruncatedExponentialArms
 
@@ -58,6 +66,7 @@ class ArmsLeaderboard(Figure):
         "draw per reward enter the μ tables at the ε = −2 ln(2Φ(−μ/2)) that meets μ-GDP. Policies that "
         "need the horizon are given it. Numbers are mean ± standard error (worst run) [the same policy "
         "without privacy]. Worst runs matter: a mean can hide a run that lost the best arm.",
+        "Times best, twin and limit are geometric means over the instances. " + ABOUT_LIMITS,
     )
     _RUNS: ClassVar = {Scale.quick: 20, Scale.paper: 200}
 
@@ -87,17 +96,18 @@ class ArmsLeaderboard(Figure):
         """By budget and policy: regret on each instance, mean ± standard error (worst run)."""
         found = []
         for budget in BUDGETS:
-            means = {
-                instance: {
-                    x: traces[f"{instance}, {budget}"].regret(x)[:, -1].mean()
-                    for x in traces[f"{instance}, {budget}"].policies
-                }
-                for instance in INSTANCES
-            }
+            means = {i: _means(traces[f"{i}, {budget}"]) for i in INSTANCES}
+            limits = {i: limit_at(world, budget, ROUNDS) for i, world in INSTANCES.items()}
             for policy in competitors(budget):
-                times = [means[i][policy] / max(1.0, min(means[i].values())) for i in INSTANCES]
+                mine = {i: means[i][policy] for i in INSTANCES}
+                times = {
+                    "best": [mine[i] / max(1.0, min(means[i].values())) for i in INSTANCES],
+                    "twin": [mine[i] / twin for i, twin in _twins(traces, policy).items()],
+                    "limit": [mine[i] / limit for i, limit in limits.items() if limit],
+                }
                 row: dict[str, Any] = {"guarantee": str(budget), "policy": policy}
-                row["times best"] = float(np.exp(np.mean(np.log(np.maximum(times, 1e-3)))))
+                for whose, ratios in times.items():
+                    row[f"times {whose}"] = Ratio(geometric_mean(ratios)) if ratios else None
                 for instance in INSTANCES:
                     row[instance] = _shown(traces, instance, budget, policy)
                 found.append(row)
@@ -106,19 +116,27 @@ class ArmsLeaderboard(Figure):
         )
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
-        """Mean regret by instance, a panel for ε = 1 and one for μ = 1."""
-        figure, panels = new_figure(2, width=8.5, height=5.0)
-        for axes, budget in zip(panels, (PureDP(1.0), GaussianDP(1.0)), strict=True):
-            for index, policy in enumerate(competitors(budget)):
-                means = [traces[f"{i}, {budget}"].regret(policy)[:, -1].mean() for i in INSTANCES]
-                style = line_style(index) | {"linestyle": "none"}
-                best = policy == recommend(Arms(5), budget).policy.name()
-                shape = "D" if best else "os^"[index // 7 % 3]
-                size = 10 if best else 5
-                axes.plot(list(INSTANCES), means, marker=shape, ms=size, label=policy, **style)
-            instance_axes(axes, f"{budget}, T = 10⁵", "mean regret")
-            legend_beside(axes, fontsize="small")
-        return figure
+        """Mean regret, a panel for each instance: above at ε = 1, below at μ = 1."""
+        shown = (PureDP(1.0), GaussianDP(1.0))
+        return dot_chart(
+            [
+                [
+                    Panel(
+                        f"{instance}, {budget}",
+                        {
+                            x: traces[f"{instance}, {budget}"].regret(x)[:, -1]
+                            for x in competitors(budget)
+                        },
+                        limit_at(world, budget, ROUNDS),
+                    )
+                    for instance, world in INSTANCES.items()
+                ]
+                for budget in shown
+            ],
+            "regret after 10⁵ rounds",
+            columns=4,
+            bold={recommend(Arms(5), budget).policy.name() for budget in shown},
+        )
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
         """What the recommended policy is held to, on five arms."""
@@ -190,6 +208,16 @@ class ArmsLeaderboard(Figure):
             f"{', '.join(f'{value:.0f}' for value in seen)} in those on which it was tuned",
             holds=max(fresh) <= 250.0,
         )
+
+
+def _means(trace: Trace) -> dict[str, float]:
+    return {policy: float(trace.regret(policy)[:, -1].mean()) for policy in trace.policies}
+
+
+def _twins(traces: Mapping[str, Trace], policy: str) -> dict[str, float]:
+    """By instance, the mean regret of the same policy without privacy, if it can be played so."""
+    found = {i: _means(traces[f"{i}, {NonPrivate()}"]) for i in INSTANCES}
+    return {i: means[policy] for i, means in found.items() if means.get(policy, 0.0) > 0.0}
 
 
 def _shown(traces: Mapping[str, Trace], instance: str, budget: Budget, policy: str) -> str:

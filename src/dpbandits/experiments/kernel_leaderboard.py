@@ -11,7 +11,8 @@ from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri, KernelUCB
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.privacy.guarantees import Trust
-from dpbandits.reports.figures import COLOURS, new_figure
+from dpbandits.reports.figures import light_axes, new_figure
+from dpbandits.reports.styles import styles
 from dpbandits.simulation import Trace
 
 _COMPARED = ("squared exponential", "Matérn 2.5")
@@ -83,19 +84,27 @@ class KernelLeaderboard(Figure):
         ]
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
-        """Each function a point, their share a bar."""
-        figure, panels = new_figure(2, width=6.5, height=4.0)
+        """A row for each policy, the best on top: its share, and small points for its functions."""
+        figure, panels = new_figure(2, width=5.0, height=3.4, sharex=True, sharey=True)
+        policies = self.policies()
+        looks = styles(policies, policies)
+        order = sorted(policies, key=lambda x: sum(np.log(_share(traces, k, x)) for k in _COMPARED))
         for axes, kernel in zip(panels, _COMPARED, strict=True):
-            for place, policy in enumerate(reversed(self.policies())):
-                axes.barh(place, _share(traces, kernel, policy), color=COLOURS[0], alpha=0.35)
+            for place, policy in enumerate(order):
+                look = looks[policy]
                 points = _shares(traces, kernel, policy)
-                axes.plot(points, [place] * len(points), "o", color=COLOURS[1], markersize=4)
-            axes.set_yticks(range(len(self.policies())), list(reversed(self.policies())))
-            axes.set(xscale="log", title=kernel, xlabel="regret / uniform play (points: functions)")
+                colour, marker = look["color"], look["marker"]
+                axes.plot(points, [place] * len(points), "|", color=colour, ms=9, alpha=0.7)
+                fill = "none" if look["linestyle"] == "--" else look.get("fillstyle", "full")
+                one = {"color": colour, "marker": marker, "fillstyle": fill, "ms": 8}
+                axes.plot(_share(traces, kernel, policy), place, **one)
+            axes.set(xscale="log", title=kernel)
             axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.grid(alpha=0.25, axis="x")
-        panels[1].set_yticklabels([])
+            axes.xaxis.set_minor_formatter("")
+            light_axes(axes)
+        figure.supxlabel("regret / uniform play (strokes: functions; hollow: not private)", fontsize=10)
+        panels[0].set_yticks(range(len(order)), order)
+        panels[0].invert_yaxis()
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -1,15 +1,16 @@
-"""What the leaderboards share: who takes part, numbers with their spread, and the picture's axes."""
+"""What the leaderboards share: who takes part, numbers with their spread, and limits."""
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits.limits import known_limit
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.privacy.budgets import Budget
 from dpbandits.problems import Problem
-from dpbandits.reports.figures import light_axes
+from dpbandits.worlds import Environment
 
 
 def policies_for(problem: Problem, budget: Budget) -> dict[str, Policy]:
@@ -31,10 +32,19 @@ def with_worst(runs: NDArray[np.float64], form: str = ",.0f") -> str:
     return f"{mean_and_error(runs, form)} ({runs.max():{form}})"
 
 
-def instance_axes(axes: Any, title: str, measure: str) -> None:
-    """A measure on a log axis, instances beside each other."""
-    axes.set_yscale("log")
-    axes.set_title(title)
-    axes.set_ylabel(measure)
-    axes.tick_params(axis="x", rotation=30)
-    light_axes(axes)
+def limit_at(world: Environment, budget: Budget, rounds: int) -> float | None:
+    """What no policy of this budget beats in the long run, after so many rounds; None if not known."""
+    limit = known_limit(world, budget)
+    return None if limit is None else float(limit.at(rounds))
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """Of ratios of regrets; one that is next to nothing counts as a thousandth."""
+    return float(np.exp(np.mean(np.log(np.maximum(ratios, 1e-3)))))
+
+
+ABOUT_LIMITS = (
+    "Times limit: regret as a multiple of what no policy of this budget beats in the long run "
+    "(docs/limits.md), dotted in the picture. It is asymptotic, for policies that learn on every "
+    "instance: at a given T a policy may be below."
+)

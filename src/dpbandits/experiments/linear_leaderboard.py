@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.experiments.leaderboard import instance_axes, policies_for, with_worst
+from dpbandits.experiments.leaderboard import policies_for, with_worst
 from dpbandits.policies import Policy
 from dpbandits.policies.linear import (
     BatchedLinThompson,
@@ -18,7 +18,7 @@ from dpbandits.policies.linear import (
 from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, NonPrivate
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import LinearContexts, LinearProblem
-from dpbandits.reports.figures import legend_beside, line_style, new_figure
+from dpbandits.reports.dots import Panel, dot_chart
 from dpbandits.simulation import Trace
 from dpbandits.worlds import (
     DisjointContexts,
@@ -123,7 +123,8 @@ class LinearLeaderboard(Figure):
         "d = 5, K = 25 and n = 10⁵ unless said; n = 3·10⁴ for low rank (d = 20, rank 3), disjoint (10 "
         "arms of 4 features) and d = 20 (K = 100). Fixed decision sets: ten, from seeds 0 to 9. Numbers "
         "are mean ± standard error (worst run), empty where a policy is for the other kind of problem. "
-        "Policies that need the horizon are given it. Quick scale has fewer instances and runs.",
+        "Policies that need the horizon are given it. Quick scale has fewer instances and runs. "
+        "No limit is known for a given linear world: what is known there is about the worst one.",
         "Guarantees are joint DP for replacing one person's features and reward; on public decision "
         "sets for replacing her reward. Local policies trust nobody, which is a stronger promise, and "
         "trees with printed noise hold a stronger guarantee than they claim.",
@@ -181,33 +182,29 @@ class LinearLeaderboard(Figure):
         )
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
-        """Mean regret by instance, a panel for each budget that was played."""
-        shown = list(dict.fromkeys(name.rsplit("-", 1)[0] for name in traces))
+        """Mean regret, a panel for each instance; the smaller dots are of the next budget."""
         budgets = BUDGETS[:1] if scale is Scale.quick else BUDGETS[:2]
-        figure, panels = new_figure(rows=len(budgets), width=12.0, height=4.8)
-        names = list(dict.fromkeys(e.name for i in shown for e in self._entries(i, scale)))
-        for axes, budget in zip(panels, budgets, strict=True):
-            for index, name in enumerate(names):
-                labels = (f"{name} · {budget}", f"{name} · {NonPrivate()}")
-                points = [
-                    (place, _final(traces, instance, label).mean())
-                    for place, instance in enumerate(shown)
-                    for label in labels
-                    if label in traces[f"{instance}-0"].policies
-                ]
-                best = name == RandomizedLinUCB.name()
-                open_to_all = all(
-                    f"{name} · {b}" not in traces[f"{shown[0]}-0"].policies for b in budgets
-                )
-                style = line_style(index) | {"linestyle": "none"}
-                marker, size = ("D", 10) if best else ("os^v"[index // 7 % 4], 6)
-                style["fillstyle"] = "none" if open_to_all else "full"
-                xs, ys = zip(*points, strict=True)
-                axes.plot(xs, ys, marker=marker, ms=size, label=name, alpha=0.85, **style)
-            axes.set_xticks(range(len(shown)), shown, ha="right")
-            instance_axes(axes, f"{budget}; hollow: not private", "mean regret")
-        legend_beside(panels[0], fontsize="small")
-        return figure
+        panels, policies = [], {}
+        for instance in dict.fromkeys(name.rsplit("-", 1)[0] for name in traces):
+            entries = self._entries(instance, scale)
+            runs: dict[Budget, dict[str, NDArray[np.float64]]] = {}
+            for entry in entries:
+                policies[entry.name] = entry.policy
+                final = _final(traces, instance, entry.label)
+                runs.setdefault(entry.budget, {})[entry.name] = final
+            first = runs[budgets[0]] | runs[NonPrivate()]
+            smaller = runs[budgets[1]] if len(budgets) > 1 else {}
+            panels.append(Panel(instance, first, smaller=smaller))
+        said = f"regret at {budgets[0]}; hollow: not private"
+        if len(budgets) > 1:
+            said += f"; smaller dots: {budgets[1]}"
+        return dot_chart(
+            [panels],
+            said,
+            columns=min(5, len(panels)),
+            policies=policies,
+            bold={RandomizedLinUCB.name()},
+        )
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
         """What the policies are held to at (1, .1), and what the gain is made of."""

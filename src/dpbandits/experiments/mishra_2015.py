@@ -14,7 +14,15 @@ from dpbandits.policies import Policy
 from dpbandits.policies.arms import UCB1, BetaThompson, TreeThompson, TreeUCB
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.problems import Arms
-from dpbandits.reports.figures import draw_curves, light_axes, line_style, new_figure
+from dpbandits.reports.figures import (
+    GREY,
+    SHADED,
+    draw_curves,
+    legend_below,
+    light_axes,
+    line_style,
+    new_figure,
+)
 from dpbandits.simulation import Trace
 from dpbandits.worlds import BernoulliArms
 
@@ -57,13 +65,16 @@ class _TreeRegret(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """A panel for each ε, with uniform play as a line."""
-        figure, panels = new_figure(len(self._EPSILONS), width=4.8, height=4.2)
+        figure, panels = new_figure(len(self._EPSILONS), width=4.8, height=4.0, sharey=True)
         for axes, epsilon in zip(panels, self._EPSILONS, strict=True):
             trace = traces[f"eps-{epsilon:g}"]
-            draw_curves(axes, trace.rounds, {x: trace.regret(x) for x in trace.policies})
-            axes.plot(trace.rounds, trace.rounds * _ARMS.uniform_regret(), ":", color="gray")
-            axes.set_title(f"ε = {epsilon:g} (dotted: uniform play)")
-        panels[0].set_ylabel("regret")
+            curves = {x: trace.regret(x) for x in trace.policies}
+            draw_curves(axes, trace.rounds, curves, policies=trace.recipes())
+            uniform = trace.rounds * _ARMS.uniform_regret()
+            axes.plot(trace.rounds, uniform, ":", color=GREY, label="uniform play")
+            axes.set_title(f"ε = {epsilon:g}")
+        panels[0].set_ylabel(f"regret ({SHADED})")
+        legend_below(figure)
         return figure
 
     @staticmethod
@@ -171,10 +182,10 @@ class TheoryConstants(Figure):
             for column, (name, stroke) in enumerate((("Algorithm 1", "-"), ("Algorithm 2", "--"))):
                 style = line_style(index) | {"linestyle": stroke}
                 axes.plot(self._HORIZONS, found[:, column], label=f"{name}, ε = {epsilon:g}", **style)
-        axes.plot(self._HORIZONS, self._HORIZONS, ":", color="gray", label="all of T")
+        axes.plot(self._HORIZONS, self._HORIZONS, ":", color=GREY, label="all of T")
         axes.set(xscale="log", yscale="log", xlabel="T", ylabel="rounds of uniform play at least")
         light_axes(axes)
-        axes.legend(frameon=False, fontsize="small")
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -9,9 +9,9 @@ from dpbandits.errors import InvalidInput
 from dpbandits.experiments.figure import Figure, Result, Scale
 from dpbandits.experiments.playing import play
 from dpbandits.extras import check_installed
-from dpbandits.reports.figures import save_figure
+from dpbandits.reports.figures import PICTURES, save_figure
 from dpbandits.reports.html import Page
-from dpbandits.reports.tables import Row
+from dpbandits.reports.tables import Ratio, Row
 from dpbandits.simulation import Trace
 from dpbandits.simulation.replicate import Device
 
@@ -29,8 +29,9 @@ def reproduce(
 ) -> Result:
     """Simulate what is missing, then write traces, the picture, the claims and a page into `folder`.
 
-    Finished units are kept in the folder `sweep`, which figures may share. With `device="cuda"` the GPU
-    plays all that it can. `threads` and `on` are as for `dpbandits.sweep`.
+    The picture is PDF, PNG and SVG. Finished units are kept in the folder `sweep`, which figures
+    may share. With `device="cuda"` the GPU plays all that it can. `threads` and `on` are as for
+    `dpbandits.sweep`.
     """
     if (needed := figure.missing()) is not None:
         raise InvalidInput(f"{figure.name} cannot be made yet: {needed}")
@@ -50,7 +51,8 @@ def reproduce(
     result = figure.result(traces, scale)
     if gpus := {trace.header["gpu"] for trace in traces.values() if "gpu" in trace.header}:
         result = replace(result, scale=f"{result.scale}; on {', '.join(sorted(gpus))}")
-    save_figure(result.drawing, folder / f"{figure.name}.svg")
+    for suffix in sorted(PICTURES):
+        save_figure(result.drawing, folder / f"{figure.name}{suffix}")
     claims = [claim.to_dict() for claim in result.claims]
     record = {"figure": figure.name, "scale": result.scale, "claims": claims}
     (folder / "claims.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
@@ -83,5 +85,17 @@ def page(figure: Figure, result: Result, traces: dict[str, Trace]) -> Page:
     if result.notes:
         made.section("Notes").text(*result.notes)
     for name, trace in traces.items():
-        made.section(f"Regret at the last round: {name}").table(trace.rows())
+        made.section(f"Regret at the last round: {name}").table(_with_limits(trace))
+        made.text(*trace.about_limits())
     return made
+
+
+def _with_limits(trace: Trace) -> list[Row]:
+    """The summary, with regret as multiples of what no policy beats in the long run, where known."""
+    if not trace.limits:
+        return list(trace.rows())
+    times = {label: trace.times_limit(label) for label in trace.policies}
+    return [
+        row | {"times_limit": None if (found := times[row["policy"]]) is None else Ratio(found)}
+        for row in trace.rows()
+    ]

@@ -25,6 +25,10 @@ _CLASSES: dict[type[Environment], str] = {
     LoggedArms: "arms that pay within [0, 1]",
     MatroidArms: "Bernoulli items",
 }
+_CONJECTURE = (
+    " Conjectured by Chandak, Hu & Hegde, not proved: under ε-DP order L ln(t)/Δ + LK ln(t)/ε is "
+    "necessary (L items, bases of K)."
+)
 _POINTS = 400  # of the quadrature of an exponential law
 _FAR = 40.0  # lifetimes beyond which it has no mass left
 
@@ -66,6 +70,8 @@ def known_limit(world: Environment, budget: Budget) -> Limit | None:
     said = f"For policies that learn on all {learned}; asymptotic: at a given t one may be below."
     if isinstance(budget, PureDP):
         rate = _rate(world, budget.epsilon)
+        if isinstance(world, MatroidArms):
+            said += _CONJECTURE
         private = rate > unprotected * (1.0 + 1e-9)
         return Limit(str(budget) if private else _WITHOUT, rate, said)
     if not isinstance(budget, NonPrivate):

@@ -5,7 +5,19 @@ actions and rewards of ±1; θ = Δe₁ in one world, and in the other 2Δ is ad
 the first, whose action is played least: at most T/(d − 1) times on average. If each play of it tells
 the worlds apart by at most D (as a Kullback–Leibler divergence), then in one of them regret is at
 least TΔ/8 · e^(−TD/(d − 1)). Δ is chosen so that the exponent is −½, or as ¼ where that would be more:
-then ‖θ‖ ≤ 1 all the same, and the exponent is nearer to 0.
+then ‖θ‖ ≤ 1 all the same, and the exponent is nearer to 0. The total variation of the action's rewards
+in the two worlds is Δ.
+
+Under ε-DP for replacing a reward D ≤ εΔ, because of what is seen only actions matter. Draw rewards r
+of one world and r′ of the other for the same actions, so that they differ in as few rounds as
+possible: in a share Δ of the plays of that one action. Let actions be chosen by r, or else by r′:
+whatever r and r′ are, a sequence of actions is at most e^(ε |r ≠ r′|) times as likely by the one as by
+the other. So the divergence of all three together, and all the more of the actions alone, is at most ε
+E|r ≠ r′|.
+
+Under ε-local DP D ≤ (e^ε − 1)² Δ². A message z has the chance q(z|r), which over all r varies by a
+factor of at most e^ε, hence by (e^ε − 1) min_r q(z|r) at most. So its chances in the two worlds, m and
+m′, differ by at most (e^ε − 1) Δ m′; and the divergence of m from m′ is at most Σ (m − m′)²/m′.
 """
 
 import math
@@ -32,33 +44,31 @@ def standard_privacy_regret(n: int, epsilon: float, delta: float = 0.0) -> float
 
 
 def joint_minimax(rounds: int, dim: int, epsilon: float = math.inf) -> float:
-    """What every ε-joint-DP policy loses on some linear world: max(.032 √((d−1)T), (d−1)/(159ε)).
+    """What every ε-joint-DP policy loses on some linear world: max(.032 √((d−1)T), (d−1)/(27ε)).
 
     Holds for ‖θ‖ ≤ 1, d fixed orthonormal actions and rewards of ±1. Without privacy
-    D = −½ ln(1 − 4Δ²) ≤ 8Δ²/3. Under ε-DP D is at most 6ε times the total variation, Δ (Azize & Basu
-    2022); without contexts joint privacy is central. The order √(dT) + d/ε is also that of contexts
-    (He & Zhang 2022, up to logarithms). Nothing is said of δ > 0.
+    D = −½ ln(1 − 4Δ²) ≤ 8Δ²/3, under ε-DP D ≤ εΔ as well; without contexts joint privacy is central.
+    The proof is at the head of the file; bounds of this order, √(dT) + d/ε, are Azize & Basu's (2022).
+    Nothing is said of δ > 0.
     """
     _check(rounds, dim)
     gap = math.sqrt(3.0 * (dim - 1) / (16.0 * rounds))
     check_epsilon(epsilon)
     if epsilon != math.inf:
-        gap = max(gap, (dim - 1) / (12.0 * epsilon * rounds))
+        gap = max(gap, (dim - 1) / (2.0 * epsilon * rounds))
     return _HALF * rounds * min(gap, _LARGEST)
 
 
 def local_minimax(rounds: int, dim: int, epsilon: float) -> float:
-    """What every ε-local-DP policy loses on some linear world: .053 √((d−1)T/c), or `joint_minimax`.
+    """What every ε-local-DP policy loses on some linear world: .053 √((d−1)T)/(e^ε−1), or more.
 
-    c = min(4, e^(2ε)) (e^ε − 1)², so that for small ε the order is √(dT)/ε: messages about two laws
-    differ by D = c times the square of their total variation, Δ, at most (Duchi, Jordan & Wainwright
-    2013). Worlds and assumptions are those of `joint_minimax`. The best policies known have regret of
-    order d√T/ε.
+    For small ε the order is √(dT)/ε, as D ≤ (e^ε − 1)² Δ² (proved at the head of the file; with a larger
+    constant Duchi, Jordan & Wainwright 2013). Worlds and assumptions are those of `joint_minimax`,
+    which is the bound where it is larger.
     """
     _check(rounds, dim)
     checks.positive(epsilon=epsilon)
-    kept = min(4.0, math.exp(2.0 * min(epsilon, 1.0))) * math.expm1(min(epsilon, 300.0)) ** 2
-    gap = math.sqrt((dim - 1) / (2.0 * kept * rounds))
+    gap = math.sqrt((dim - 1) / (2.0 * rounds)) / math.expm1(min(epsilon, 300.0))
     return max(_HALF * rounds * min(gap, _LARGEST), joint_minimax(rounds, dim, epsilon))
 
 

@@ -1,12 +1,11 @@
 """One self-contained page: pictures, tables and sentences, nothing fetched from anywhere."""
 
 import html
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpbandits.reports.figures import SVG_ABOUT, SVG_SETTINGS
+from dpbandits.reports.figures import DARK_INK, DARK_PAGE, INK, svg_text
 from dpbandits.reports.tables import Row, column, heading, is_numeric
 from dpbandits.version import __version__
 
@@ -14,25 +13,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZES = 0.75, 1.5  # pixels a point of a picture: between, its letters are neither tiny nor huge
+_COLOURS = f"""
+:root {{ color-scheme: light dark; --ink: {INK}; --page: #fff; --soft: #4a5568; --line: #e2e8f0;
+        --rule: #cbd5e0; --code: #f1f5f9; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --ink: {DARK_INK}; --page: {DARK_PAGE}; --soft: #a3afbf; --line: #2a3340; --rule: #465365;
+          --code: #1f2733; }}
+}}
+"""
 _STYLE = """
-:root { color-scheme: light; }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 58rem; margin: 2.5rem auto; padding: 0 1rem;
-       color: #1d2430; background: #fff; }
+       color: var(--ink); background: var(--page); }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-p.lead { color: #4a5568; margin-top: 0; }
+p.lead { color: var(--soft); margin-top: 0; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid #e2e8f0; vertical-align: top; }
-th { font-weight: 600; border-bottom: 2px solid #cbd5e0; } td.number, th.number { text-align: right; }
+th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid var(--line);
+         vertical-align: top; }
+th { font-weight: 600; border-bottom: 2px solid var(--rule); }
+td.number, th.number { text-align: right; }
 td:first-child { white-space: nowrap; }
-div.wide { overflow-x: auto; } code { background: #f1f5f9; padding: .1rem .3rem; }
+div.wide { overflow-x: auto; } code { background: var(--code); padding: .1rem .3rem; }
 figure { margin: 1.2rem 0; overflow-x: auto; } svg { width: 100%; height: auto; }
 summary { cursor: pointer; margin: 1rem 0; } p code { overflow-wrap: anywhere; }
 @media (max-width: 40rem) {
   body { margin: 1.2rem auto; } table { font-size: .85rem; } th, td { padding: .35rem .45rem; }
-  th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
+  th:first-child, td:first-child { position: sticky; left: 0; background: var(--page); }
   td:first-child { white-space: normal; }
 }
-footer { color: #718096; font-size: .85rem; margin-top: 2.5rem; }
+footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
 """
 
 
@@ -72,12 +80,7 @@ class Page:
 
     def picture(self, figure: "Figure", caption: str = "") -> "Page":
         """A figure, drawn into the page itself."""
-        import matplotlib
-
-        buffer = io.StringIO()
-        with matplotlib.rc_context(SVG_SETTINGS):
-            figure.savefig(buffer, format="svg", metadata=SVG_ABOUT)
-        drawing = buffer.getvalue()
+        drawing = svg_text(figure)
         least, most = (round(size * 72 * figure.get_figwidth()) for size in _SIZES)
         size = f"min-width: {least}px; max-width: {most}px"
         drawing = f'<svg style="{size}"{drawing[drawing.index("<svg") + 4 :]}'
@@ -91,7 +94,7 @@ class Page:
         path.write_text(
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style></head><body>\n{body}\n"
+            f"<title>{html.escape(self.title)}</title><style>{_COLOURS}{_STYLE}</style></head><body>\n{body}\n"
             f"<footer>Made by dpbandits {__version__}.</footer></body></html>\n",
             encoding="utf-8",
         )

@@ -18,7 +18,8 @@ from dpbandits.privacy.budgets import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpbandits.reports.figures import DOTTED, light_axes, line_style, new_figure
+from dpbandits.reports.figures import DOTTED, INK, legend_below, light_axes, new_figure
+from dpbandits.reports.styles import Style, styles
 from dpbandits.wording import number
 
 if TYPE_CHECKING:
@@ -72,40 +73,28 @@ class Kept:
         if not panels:
             raise InvalidInput("reward against privacy needs a budget; all of these policies have none")
         width = 6.4 if len(panels) == 1 else 4.6
-        figure, axes = new_figure(len(panels), width=width, height=4.4)
+        figure, axes = new_figure(len(panels), width=width, height=4.4, sharey=True)
         for panel, (label, budgets) in zip(axes, panels.items(), strict=True):
             self._panel(panel, budgets)
             panel.set_xlabel(label)
-        low, high = self._limits()
-        for panel in axes:
-            panel.set_ylim(low, high)
-            panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.4g} %")
-        axes[0].set_ylabel("reward kept, as a share of the best action's")
+        axes[0].set_ylim(*self._limits())  # which all panels share
+        axes[0].yaxis.set_major_formatter(lambda share, _: f"{100 * share:.4g} %")
+        axes[0].set_ylabel("reward kept, of the best action's (bars: 95 % intervals)")
         self._legend(figure, axes)
         return figure
 
     def _legend(self, figure: "Figure", axes: "Sequence[Axes]") -> None:
         """From top to bottom as lines end at the right of the first panel that has them."""
-        ends: dict[str, tuple[float, Any]] = {}
+        ends: dict[str, float] = {}
         for panel in axes:
             for line in panel.get_lines():
                 label, height = str(line.get_label()), float(np.asarray(line.get_ydata())[-1])
                 if not label.startswith("_"):
-                    ends.setdefault(label, (height, line))
+                    ends.setdefault(label, height)
         order = sorted(
-            ends, key=lambda label: (label == _UNIFORM, label.endswith(_OTHERS), -ends[label][0])
+            ends, key=lambda label: (label == _UNIFORM, label.endswith(_OTHERS), -ends[label])
         )
-        columns = 2 if len(axes) == 1 else 3
-        rows = -(-len(order) // columns)
-        figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + 0.21 * rows)
-        figure.legend(
-            [ends[label][1] for label in order],
-            order,
-            loc="outside lower center",
-            ncols=columns,
-            frameon=False,
-            fontsize="small",
-        )
+        legend_below(figure, order)
 
     def _limits(self) -> tuple[float, float]:
         """From uniform play, or what is below it, to what is possible."""
@@ -122,18 +111,19 @@ class Kept:
         coloured = names if len(names) == _COLOURED + 1 else names[:_COLOURED]
         twins = [name for name in coloured if self.twin_of(name) is not None]
         without = places[-1] * 10.0 ** (_TO_NONE * span)
+        looks = styles(coloured)
         for index, name in enumerate(names):
             shown = [held for held in budgets if held in self.private[name]]
             # Side by side, so that no interval hides another.
             aside = 10.0 ** (_ASIDE * span * (index - (len(coloured) - 1) / 2))
             if name in coloured:
-                self._curve(axes, name, shown, aside, line_style(index))
+                self._curve(axes, name, shown, aside, looks[name])
             else:
                 self._grey(axes, name, shown, f"{len(names) - len(coloured)}{_OTHERS}")
             if name in twins and shown:
                 mean = float(self.open[self.twin_of(name) or ""].mean())
-                colour = line_style(index)["color"]
-                axes.plot(without * aside, mean, "o", ms=5, mfc="white", mec=colour, label="_")
+                look = {"marker": looks[name].get("marker", "o"), "mec": looks[name]["color"]}
+                axes.plot(without * aside, mean, ms=5, mfc="white", label="_", **look)
         self._lines(axes)
         known = [held for held in budgets if held in self.limits]
         if known:
@@ -157,10 +147,10 @@ class Kept:
         if (best := self.best_open()) is not None:
             mean, half = mean_and_interval(self.open[best])
             named = best.removesuffix(" (twin)")
-            axes.axhline(mean, color="#1d2430", linewidth=1.4, label=f"without privacy: {named}")
+            axes.axhline(mean, color=INK, linewidth=1.4, label=f"without privacy: {named}")
             if not math.isnan(half):
-                axes.axhspan(mean - half, mean + half, color="#1d2430", alpha=0.12, linewidth=0)
-        axes.axhline(self.uniform, color="#1d2430", linewidth=1.4, linestyle=":", label=_UNIFORM)
+                axes.axhspan(mean - half, mean + half, color=INK, alpha=0.12, linewidth=0)
+        axes.axhline(self.uniform, color=INK, linewidth=1.4, linestyle=":", label=_UNIFORM)
 
     def _by_mean(self) -> list[str]:
         """The policies, those that keep most first."""
@@ -170,14 +160,14 @@ class Kept:
         return sorted(self.private, key=lambda name: -float(means[name]))
 
     def _curve(
-        self, axes: "Axes", name: str, budgets: Sequence[Budget], aside: float, style: dict[str, Any]
+        self, axes: "Axes", name: str, budgets: Sequence[Budget], aside: float, style: Style
     ) -> None:
         """The means with their intervals, a little beside their budgets."""
         if not budgets:
             return
         found = [mean_and_interval(self.private[name][held]) for held in budgets]
         places, means = [axis_of(held)[1] * aside for held in budgets], [mean for mean, _ in found]
-        axes.plot(places, means, marker="o", ms=4, label=name, zorder=3, **style)
+        axes.plot(places, means, ms=4, label=name, zorder=3, **({"marker": "o"} | style))
         if not math.isnan(found[0][1]):
             bars: dict[str, Any] = {"fmt": "none", "capsize": 3, "elinewidth": 1, "zorder": 3}
             axes.errorbar(places, means, [half for _, half in found], ecolor=style["color"], **bars)

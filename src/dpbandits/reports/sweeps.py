@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.extras import extra
-from dpbandits.reports.figures import (
-    COLOURS,
-    STYLES,
-    legend_beside,
-    light_axes,
-    line_style,
-    log_axes,
-    new_figure,
-    save_figure,
-)
+from dpbandits.reports.figures import legend_below, light_axes, log_axes, new_figure, save_figure
+from dpbandits.reports.styles import COLOURS, STYLES, Style, styles
 from dpbandits.wording import number
 
 if TYPE_CHECKING:
@@ -66,18 +58,20 @@ def plot_sweep(
             f'{len(names)} lines cannot be told apart: draw a part, table.filter(pl.col("epsilon") == 1)'
         )
     columns = 2 if len(titles) == 4 else min(_PER_ROW, len(titles))
-    figure, axes = new_figure(columns, width=4.2, height=3.4, rows=-(-len(titles) // columns))
+    rows = -(-len(titles) // columns)
+    figure, axes = new_figure(columns, width=4.2, height=3.4, rows=rows, sharey=True)
+    looks = styles(map(_named, names))
     for place, (one, title) in enumerate(zip(axes, titles, strict=False)):
-        for index, line in enumerate(names):
+        for line in names:
             same = [pl.col(key).eq_missing(value) for key, value in (line | {panels: title}).items()]
-            _draw(one, means.filter(*same), against, index, _named(line))
+            _draw(one, means.filter(*same), against, looks[_named(line)] | {"label": _named(line)})
         _finish(one, against, values)
         one.set_title(title if isinstance(title, str) else _named({panels: title}), fontsize="medium")
         if place % columns == 0:
             one.set_ylabel(_REGRET if against == "round" else f"{_REGRET} (bars: ± 2 standard errors)")
     for one in axes[len(titles) :]:
         one.set_visible(False)
-    legend_beside(axes[columns - 1], fontsize="small")
+    legend_below(figure)
     if path is not None:
         save_figure(figure, Path(path))
     return figure
@@ -109,26 +103,18 @@ def _means(table: "pl.DataFrame", keys: list[str]) -> "pl.DataFrame":
     return found.with_columns(pl.col(pl.Categorical).cast(pl.String))
 
 
-def _draw(axes: "Axes", line: "pl.DataFrame", against: str, index: int, label: str) -> None:
-    style: dict[str, Any] = line_style(index) | {"label": label}
+def _draw(axes: "Axes", line: "pl.DataFrame", against: str, style: Style) -> None:
     if line.is_empty():
         axes.plot([], [], **style)  # for the legend: it is in another panel
     elif line[against].null_count():
         axes.axhline(line["mean"][0], linewidth=1, **style)
     elif against == "round":
         line = line.sort(against)
-        axes.plot(line[against], line["mean"], **style)
+        axes.plot(line[against], line["mean"], markevery=max(1, line.height // 8), ms=4, **style)
     else:
         line = line.sort(against)
-        axes.errorbar(
-            line[against],
-            line["mean"],
-            2.0 * line["error"],
-            marker="o",
-            markersize=4,
-            capsize=2,
-            **style,
-        )
+        style = {"marker": "o", "markersize": 4, "capsize": 2} | style
+        axes.errorbar(line[against], line["mean"], 2.0 * line["error"], **style)
 
 
 def _finish(axes: "Axes", against: str, values: list[float]) -> None:

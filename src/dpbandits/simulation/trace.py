@@ -1,5 +1,6 @@
 """The result of a simulation: regret and reward on a thin grid, with all that made it."""
 
+import contextlib
 import functools
 import json
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput, SaveFileError
 from dpbandits.extras import extra
 from dpbandits.limits import Limit, known_limit
+from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.reports.figures import add_headline, regret_figure, save_figure
 from dpbandits.reports.tables import Row, text_table
@@ -22,7 +24,7 @@ from dpbandits.simulation.kept import reward_kept
 from dpbandits.simulation.merging import merged_parts
 from dpbandits.simulation.run import Played
 from dpbandits.simulation.whole_file import whole_file
-from dpbandits.wording import counted
+from dpbandits.wording import ROUNDING, counted, number
 from dpbandits.worlds import Environment
 
 if TYPE_CHECKING:
@@ -117,6 +119,14 @@ class Trace:
         """The labels, in the order given."""
         return list(self.curves)
 
+    def recipes(self) -> dict[str, Policy]:
+        """By label, the policies as they were started; without those that are not defined here."""
+        found = {}
+        for label, record in self.header.get("policies", {}).items():
+            with contextlib.suppress(InvalidInput):
+                found[label] = Policy.from_dict(record)
+        return found
+
     def guarantee(self, policy: str) -> Guarantee:
         """What was promised for this policy on this problem."""
         self._curves(policy)
@@ -158,6 +168,25 @@ class Trace:
         """Each of them once, the highest first."""
         once = {limit.name: limit for limit in self.limits.values()}
         return sorted(once.values(), key=lambda limit: -limit.rate)
+
+    def about_limits(self) -> list[str]:
+        """What "× limit" is in a table, and what it assumes; nothing where no limit is known."""
+        if not self.limits:
+            return []
+        rates = ", ".join(f"{number(one.rate)} ln t ({one.name})" for one in self.different_limits())
+        said = dict.fromkeys(one.sentence for one in self.limits.values())
+        longest = [one for one in said if not any(one != other and one in other for other in said)]
+        return [
+            f"× limit: regret as a multiple of what no policy beats in the long run: {rates}. "
+            + " ".join(longest)
+        ]
+
+    def times_limit(self, policy: str) -> float | None:
+        """Mean regret at the last round as a multiple of the limit there; None where none is known."""
+        if (limit := self.limits.get(policy)) is None:
+            return None
+        least = float(limit.at(self.header["rounds"]))
+        return float(self.regret(policy)[:, -1].mean()) / least if least > ROUNDING else None
 
     def table(self) -> "pl.DataFrame":
         """Tidy rows: policy, run, round, regret, reward, optimum (what the best would have earned).
@@ -217,22 +246,23 @@ class Trace:
         return f"Made of {world['title']} itself, without noise: no private release of it."
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Mean regret with the spread of the runs; saved to `path` (svg, png, pdf) if given.
+        """Mean regret, shaded where 80 % of the runs are; saved to `path` (svg, png, pdf) if given.
 
         Dotted is what no policy of such a budget beats in the long run, where that is known.
         Drawn by matplotlib, which comes with the extra `plot`.
         """
-        shown = {x: self.guarantee(x).short() for x in self.policies}
-        curves = {
-            x if short.startswith("none") or x.endswith(f", {short}") else f"{x}, {short}": self.regret(
-                x
-            )
-            for x, short in shown.items()
-        }
+        shown = {x: self._with_budget(x) for x in self.policies}
+        curves = {shown[x]: self.regret(x) for x in self.policies}
+        policies = {shown[x]: policy for x, policy in self.recipes().items()}
         limits = {
             f"limit for large t, {one.name}": one.at(self.rounds) for one in self.different_limits()
         }
-        return self._drawn(regret_figure(self.rounds, curves, limits), path)
+        return self._drawn(regret_figure(self.rounds, curves, limits, policies), path)
+
+    def _with_budget(self, label: str) -> str:
+        """A label, and what it guarantees where it does not say so."""
+        short = self.guarantee(label).short()
+        return label if short.startswith("none") or label.endswith(f", {short}") else f"{label}, {short}"
 
     def plot_kept(self, path: str | Path | None = None) -> Any:
         """The share of the best action's reward that each policy keeps, against its budget.

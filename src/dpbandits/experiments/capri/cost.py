@@ -19,7 +19,7 @@ from dpbandits.policies.kernel import Capri
 from dpbandits.policies.kernel.shared.outlook import expected_cost
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
-from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
+from dpbandits.reports.figures import COLOURS, legend_below, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import play
@@ -59,7 +59,7 @@ class CapriCost(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Measured times, and what was expected."""
-        figure, panels = new_figure(2, width=5.2, height=4.0)
+        figure, panels = new_figure(2, width=5.2, height=4.0, sharey=True)
         for colour, kind in zip(COLOURS, self._KINDS, strict=False):
             for axes, axis in zip(panels, ("rounds", "pairs"), strict=True):
                 for policy, stroke in (("KernelThompson", "o-"), ("Capri", "s--")):
@@ -75,7 +75,7 @@ class CapriCost(Figure):
         for axes in panels:
             log_axes(axes)
             light_axes(axes)
-        panels[0].legend(frameon=False, fontsize="small")
+        legend_below(figure)
         return figure
 
     def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:

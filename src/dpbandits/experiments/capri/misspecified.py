@@ -15,7 +15,9 @@ from dpbandits.experiments.capri.setting import (
     world,
 )
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.reports.figures import COLOURS, light_axes, new_figure
+from dpbandits.policies.kernel import Capri, KernelThompson
+from dpbandits.reports.figures import legend_below, light_axes, new_figure
+from dpbandits.reports.styles import policy_style
 from dpbandits.simulation import Trace
 
 
@@ -68,13 +70,14 @@ class CapriMisspecified(Figure):
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Regret against u."""
         figure, (axes,) = new_figure(width=6.0, height=4.0)
-        for colour, policy in zip(COLOURS, ("thompson", "capri"), strict=False):
-            axes.plot(self._SHARES, self._ends(traces, policy), "o-", color=colour, label=policy)
+        for policy, kind in (("thompson", KernelThompson), ("capri", Capri)):
+            ends = self._ends(traces, policy)
+            axes.plot(self._SHARES, ends, label=policy, **policy_style(kind.name()))
         axes.set(xlabel="u: wrong share of the declared weights", ylabel="regret / uniform play")
         axes.set_ylim(bottom=0.0)
         axes.yaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
         light_axes(axes)
-        axes.legend(frameon=False)
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

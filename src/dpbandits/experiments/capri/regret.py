@@ -19,7 +19,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import KernelUCB
 from dpbandits.privacy.guarantees import Trust
-from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
+from dpbandits.reports.figures import COLOURS, GREY, legend_below, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -69,7 +69,7 @@ class CapriRegret(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """A row for each model, a column for each kernel."""
-        figure, panels = new_figure(3, rows=2, width=4.6, height=3.6)
+        figure, panels = new_figure(3, rows=2, width=4.6, height=3.4, sharex=True, sharey=True)
         rounds = next(iter(traces.values())).rounds
         seen = rounds >= 1000
         for index, axes in enumerate(panels):
@@ -80,7 +80,7 @@ class CapriRegret(Figure):
                     label = f"{name}, ε = {epsilon:g}"
                     axes.plot(rounds[seen], curve[seen], stroke, color=COLOURS[place], label=label)
             if trust == "joint":
-                for name, colour in (("printed", "#999999"), ("not private", "#000000")):
+                for name, colour in (("printed", GREY), ("not private", "#000000")):
                     curve = shares(traces, kernel, name)
                     axes.plot(rounds[seen], curve[seen], ":", color=colour, label=name)
             axes.axhline(1.0, color="#cccccc", linewidth=0.8)
@@ -91,7 +91,7 @@ class CapriRegret(Figure):
             axes.set_xlabel("round")
         for axes in (panels[0], panels[3]):
             axes.set_ylabel("regret / uniform play")
-            axes.legend(frameon=False, fontsize="x-small")
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -13,7 +13,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import SquaredExponential
-from dpbandits.reports.figures import COLOURS, light_axes, log_axes, new_figure
+from dpbandits.reports.figures import COLOURS, legend_beside, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -111,7 +111,7 @@ class CapriScaling(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels; hollow where it is near uniform play."""
-        figure, panels = new_figure(2, width=5.0, height=4.0)
+        figure, panels = new_figure(2, width=6.4, height=4.0, sharey=True)
         for colour, line in zip(COLOURS, self._LINES, strict=False):
             for axes, (name, (x, y, kept)) in zip(
                 panels, self._lines(traces, scale, line).items(), strict=True
@@ -126,7 +126,7 @@ class CapriScaling(Figure):
         for axes in panels:
             log_axes(axes)
             light_axes(axes)
-            axes.legend(frameon=False)
+            legend_beside(axes)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

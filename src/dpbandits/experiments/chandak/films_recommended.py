@@ -15,9 +15,12 @@ from dpbandits.experiments.chandak.setting import FOCUSED, PAPER, RUNS, TWO, UCB
 from dpbandits.experiments.figure import Claim, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.policies.matroid import FocusedMatroidUCB, PrivateMatroidUCB, UniformBases
-from dpbandits.reports.figures import legend_beside, line_style, new_figure
+from dpbandits.reports.figures import legend_below, new_figure
+from dpbandits.reports.styles import policy_style
 from dpbandits.simulation import Trace
 from dpbandits.worlds import MovieRatings
+
+_DRAWN: dict[str, type[Policy]] = {UCB: PrivateMatroidUCB, FOCUSED: FocusedMatroidUCB}
 
 
 class FilmsRecommended(Films):
@@ -64,16 +67,16 @@ class FilmsRecommended(Films):
         rows = self.rows(traces, scale)
         figure, (axes,) = new_figure(width=9.0, height=6.0)
         places = np.arange(len(rows))
-        for index, label in enumerate((UCB, FOCUSED)):
+        for index, (label, kind) in enumerate(_DRAWN.items()):
             shares = [row[f"kept by {label}, %"] for row in rows]
-            colour = line_style(index)["color"]
+            colour = policy_style(kind.name())["color"]
             axes.barh(places + 0.4 * index - 0.2, shares, height=0.4, label=label, color=colour)
         axes.set_yticks(places, [row["film"] for row in rows], fontsize="small")
         axes.invert_yaxis()
         axes.set_xlabel("runs whose last basis has the film, %")
         axes.set_xlim(0, 100)
         axes.spines[["top", "right"]].set_visible(False)
-        legend_beside(axes)
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

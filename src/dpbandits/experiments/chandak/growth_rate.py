@@ -19,7 +19,7 @@ from dpbandits.experiments.chandak.setting import (
 )
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies.matroid import FocusedMatroidUCB, PrivateMatroidThompson, PrivateMatroidUCB
-from dpbandits.reports.figures import draw_curves, new_figure
+from dpbandits.reports.figures import SHADED, draw_curves, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -63,8 +63,9 @@ class GrowthRate(Figure):
         figure, (axes,) = new_figure(width=7.0, height=4.2)
         trace = traces["regret"]
         late = trace.rounds >= 10
-        draw_curves(axes, trace.rounds[late], {x: self._rates(trace, x) for x in trace.policies})
-        axes.set_ylabel("R_n / ln n")
+        curves = {x: self._rates(trace, x) for x in trace.policies}
+        draw_curves(axes, trace.rounds[late], curves, policies=trace.recipes())
+        axes.set_ylabel(f"R_n / ln n ({SHADED})")
         axes.set_ylim(bottom=0.0)
         return figure
 

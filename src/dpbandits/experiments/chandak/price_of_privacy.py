@@ -19,7 +19,7 @@ from dpbandits.experiments.chandak.setting import (
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies.matroid import PrivateMatroidThompson, PrivateMatroidUCB
 from dpbandits.privacy.budgets import PureDP
-from dpbandits.reports.figures import light_axes, line_style, new_figure
+from dpbandits.reports.figures import legend_below, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -74,7 +74,7 @@ class PriceOfPrivacy(Figure):
         axes.set_ylabel(f"regret after {self._ROUNDS:,} rounds")
         axes.set_ylim(bottom=0.0)
         light_axes(axes)
-        axes.legend(framealpha=0.85, edgecolor="none", fontsize="small")
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -52,7 +52,7 @@ class PrivacyLevels(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels."""
-        figure, panels = new_figure(2, width=5.5, height=4.2)
+        figure, panels = new_figure(2, width=5.5, height=4.2, sharey=True)
         for axes, (panel, title) in zip(panels, PANELS.items(), strict=True):
             labels = [label for label in traces[panel].policies if label != "random bases"]
             draw_returns(axes, traces[panel], labels, TABLE_2)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpbandits.experiments.chandak.setting import FOCUSED, NOTE, RUNS, TABLE_2
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
-from dpbandits.reports.figures import draw_curves, new_figure
+from dpbandits.reports.figures import GREY, SHADED, draw_curves, legend_below, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.worlds.matroids import MatroidEnvironment
 
@@ -29,11 +29,11 @@ def draw_returns(axes: Any, trace: Trace, labels: list[str], world: MatroidEnvir
     """Return against rounds, without the first 1/200 of them, and the optimum as a line."""
     late = trace.rounds >= trace.rounds[-1] // 200
     curves = {label: returns(trace, label, world)[:, late] for label in labels}
-    draw_curves(axes, trace.rounds[late], curves)
-    axes.axhline(world.best_return(), color="gray", linestyle=":", label="optimal policy")
+    draw_curves(axes, trace.rounds[late], curves, policies=trace.recipes())
+    axes.axhline(world.best_return(), color=GREY, linestyle=":", label="optimal policy")
     axes.yaxis.set_major_formatter("{x:.2f}")
-    axes.set_ylabel("expected return per round")
-    axes.legend(loc="best", framealpha=0.85, edgecolor="none", fontsize="small")
+    axes.set_ylabel(f"expected return per round ({SHADED})")
+    legend_below(axes.figure)
 
 
 class Returns(Figure):

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.obd import setting
 from dpbandits.privacy.budgets import GaussianDP, NonPrivate, PureDP
-from dpbandits.reports.figures import legend_beside, light_axes, line_style, new_figure
+from dpbandits.reports.figures import INK, legend_below, light_axes, new_figure
+from dpbandits.reports.styles import styles
 from dpbandits.simulation import Trace
 
 _SHOWN = 6  # policies with a line of their own
@@ -69,34 +70,39 @@ class Budgets(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """A panel for each sort of world; the best policies, the others in grey."""
-        figure, panels = new_figure(2, width=5.2, height=4.6)
-        figure.set_size_inches(figure.get_figwidth() + 2.2, figure.get_figheight())
+        figure, panels = new_figure(2, width=5.2, height=4.6, sharey=True)
         rounds = setting.HORIZONS[scale][-1]
         places = {str(budget): place for place, budget in enumerate(setting.BUDGETS)}
         order = self._order(traces, rounds)
+        looks = styles(order[:_SHOWN])
         for axes, (shrunk, sort) in zip(panels, SORTS.items(), strict=True):
             for index, policy in enumerate(order):
-                style: dict[str, Any] = {"color": "#9aa5b1", "linewidth": 0.8, "zorder": 1}
+                style: dict[str, Any] = {
+                    "color": "#9aa5b1",
+                    "linewidth": 0.8,
+                    "zorder": 1,
+                    "marker": "o",
+                }
                 style |= {"label": "others, in the table" if index == _SHOWN else "_"}
                 if index < _SHOWN:
-                    style = line_style(index) | {"label": policy}
+                    style = looks[policy] | {"label": policy}
                 for kind in (PureDP, GaussianDP):  # no line joins the two
                     held = [one for one in setting.BUDGETS if type(one) is kind]
                     held = [one for one in held if policy in setting.policies(one)]
                     shares = [setting.kept(traces, one, rounds, policy, shrunk=shrunk) for one in held]
-                    axes.plot([places[str(one)] for one in held], shares, marker="o", ms=4, **style)
+                    axes.plot([places[str(one)] for one in held], shares, ms=4, **style)
                     style["label"] = "_"
             free = setting.best(traces, NonPrivate(), rounds, shrunk=shrunk)[1]
-            axes.axhline(free, color="#1d2430", label="without privacy, the best")
+            axes.axhline(free, color=INK, label="without privacy, the best")
             uniform = setting.kept_by_uniform(shrunk=shrunk)
-            axes.axhline(uniform, color="#1d2430", linestyle=":", label="uniform play")
+            axes.axhline(uniform, color=INK, linestyle=":", label="uniform play")
             axes.set_xticks(list(places.values()), list(places))
             axes.set_title(f"{sort}, T = {rounds:,}", fontsize="medium")
             axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
             axes.set_ylim(top=1.0)
             light_axes(axes)
         panels[0].set_ylabel("reward kept, as a share of the best item's")
-        legend_beside(panels[1], fontsize="small")
+        legend_below(figure)
         return figure
 
     @staticmethod

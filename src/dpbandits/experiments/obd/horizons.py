@@ -7,7 +7,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.obd import setting
 from dpbandits.experiments.obd.budgets import SORTS, Budgets, percent
 from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
-from dpbandits.reports.figures import legend_beside, light_axes, line_style, new_figure
+from dpbandits.reports.figures import INK, legend_below, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.wording import counted
 
@@ -48,17 +48,16 @@ class Horizons(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """A panel for each sort of world."""
-        figure, panels = new_figure(2, width=4.6, height=4.2)
-        figure.set_size_inches(figure.get_figwidth() + 1.6, figure.get_figheight())
+        figure, panels = new_figure(2, width=4.6, height=4.2, sharey=True)
         horizons = setting.HORIZONS[scale]
         for axes, (shrunk, sort) in zip(panels, SORTS.items(), strict=True):
             for index, budget in enumerate(setting.BUDGETS):
                 shares = self._shares(traces, budget, horizons, shrunk=shrunk)
                 axes.plot(horizons, shares, marker="o", label=f"{budget}, the best", **line_style(index))
             free = self._shares(traces, NonPrivate(), horizons, shrunk=shrunk)
-            axes.plot(horizons, free, marker="o", color="#1d2430", label="without privacy, the best")
+            axes.plot(horizons, free, marker="o", color=INK, label="without privacy, the best")
             uniform = setting.kept_by_uniform(shrunk=shrunk)
-            axes.axhline(uniform, color="#1d2430", linestyle=":", label="uniform play")
+            axes.axhline(uniform, color=INK, linestyle=":", label="uniform play")
             axes.set_xscale("log")
             axes.set_xticks(list(horizons), [f"{rounds:,}" for rounds in horizons])
             axes.minorticks_off()
@@ -68,7 +67,7 @@ class Horizons(Figure):
             axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
             light_axes(axes)
         panels[0].set_ylabel("reward kept, as a share of the best item's")
-        legend_beside(panels[1], fontsize="small")
+        legend_below(figure)
         return figure
 
     @staticmethod

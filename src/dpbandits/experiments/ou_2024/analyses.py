@@ -69,7 +69,7 @@ class Analyses(FormulaFigure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels, both axes logarithmic: the analyses differ by orders of magnitude."""
-        figure, panels = new_figure(2, width=6.5)
+        figure, panels = new_figure(2, width=6.5, sharey=True)
         for axes, arms in zip(panels, (2, 10), strict=True):
             printed = partial(self.standard, one_round=self.printed_round(arms))
             corrected = partial(self.standard, one_round=self.corrected_round)

@@ -9,7 +9,7 @@ from dpbandits.experiments.ou_2024.setting import PAPER
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import LazyUCB, ModifiedThompson, SuccessiveElimination
 from dpbandits.privacy.budgets import GaussianDP, PureDP
-from dpbandits.reports.figures import draw_curves, new_figure
+from dpbandits.reports.figures import SHADED, draw_curves, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -62,15 +62,17 @@ class OtherAlgorithms(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Three panels; of the grid only the best."""
-        figure, panels = new_figure(len(self._ETAS), width=4.6, height=4.2)
+        figure, panels = new_figure(len(self._ETAS), width=4.6, height=4.0, sharey=True)
         for axes, eta in zip(panels, self._ETAS, strict=True):
             trace = traces[f"eta-{eta:g}"]
             best = self._best(trace)
             chosen = {f"modified Thompson, {best}": best, "DP-SE": "DP-SE", "Lazy-UCB": "Lazy-UCB"}
             curves = {shown: trace.empirical_regret(label) for shown, label in chosen.items()}
-            draw_curves(axes, trace.rounds, curves)
+            played = trace.recipes()
+            policies = {shown: played[label] for shown, label in chosen.items()}
+            draw_curves(axes, trace.rounds, curves, policies=policies)
             axes.set_title(f"ε = {GaussianDP(eta).epsilon_at(1e-6):.2f} ({eta:g}-GDP)")
-        panels[0].set_ylabel("empirical regret")
+        panels[0].set_ylabel(f"empirical regret ({SHADED})")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

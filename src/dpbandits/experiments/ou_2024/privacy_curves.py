@@ -39,7 +39,7 @@ class PrivacyCurves(FormulaFigure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Two panels, δ on a log axis."""
-        figure, (top, bottom) = new_figure(rows=2, width=7.0, height=3.6)
+        figure, (top, bottom) = new_figure(rows=2, width=7.0, height=3.6, sharey=True)
         for index, b in enumerate(self._PREPULLS):
             plot_epsilon(top, GaussianDP(printed_mu(HORIZON, b, 1.0)).epsilon_at, f"b = {b}", index)
             c = b + 1.0

@@ -11,7 +11,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.ou_2024.setting import PAPER
 from dpbandits.policies.arms import ModifiedThompson
 from dpbandits.privacy.budgets import GaussianDP
-from dpbandits.reports.figures import draw_curves, new_figure
+from dpbandits.reports.figures import SHADED, draw_curves, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.worlds import BernoulliArms, Environment, TruncatedExponentialArms
 
@@ -60,12 +60,13 @@ class _RegretGrid(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Three panels, as in the paper."""
-        figure, panels = new_figure(len(self._ETAS), width=4.6, height=4.2)
+        figure, panels = new_figure(len(self._ETAS), width=4.6, height=4.0, sharey=True)
         for axes, eta in zip(panels, self._ETAS, strict=True):
             trace = traces[f"eta-{eta:g}"]
-            draw_curves(axes, trace.rounds, {x: trace.empirical_regret(x) for x in trace.policies})
+            curves = {x: trace.empirical_regret(x) for x in trace.policies}
+            draw_curves(axes, trace.rounds, curves, policies=trace.recipes())
             axes.set_title(f"{eta:g}-GDP")
-        panels[0].set_ylabel("empirical regret")
+        panels[0].set_ylabel(f"empirical regret ({SHADED})")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

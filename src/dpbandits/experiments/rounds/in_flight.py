@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.leaderboard import mean_and_error, with_worst
-from dpbandits.experiments.rounds.setting import CASES, FIVE_ARMS, SEED
-from dpbandits.reports.figures import light_axes, line_style, log_axes, new_figure
+from dpbandits.experiments.rounds.setting import CASES, FIVE_ARMS, SEED, draw_runs
+from dpbandits.reports.figures import GREY, SHADED, legend_below, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.simulation.timing import Timing
 from dpbandits.worlds import DayAndNight, LogNormal
@@ -90,16 +90,14 @@ class InFlight(Figure):
         for axes, (label, case) in zip(panels, CASES.items(), strict=True):
             runs = [_final(traces, label, int(one)) for one in places]
             means = np.array([one.mean() for one in runs])
-            axes.plot(places, means, marker="o", **line_style(0))
-            axes.fill_between(
-                places, [one.min() for one in runs], [one.max() for one in runs], alpha=0.15, lw=0
-            )
+            draw_runs(axes, places, runs, case.policy)
             bound = means[0] + places * case.world.uniform_regret()
-            axes.plot(places, bound, ":", color="0.3", label="regret(1) + W · mean gap")
+            axes.plot(places, bound, ":", color=GREY, label="regret(1) + W · mean gap")
             log_axes(axes)
-            axes.set(title=label, xlabel="rounds in flight, W", ylabel="regret (best to worst run)")
+            axes.set(title=label, xlabel="rounds in flight, W")
             light_axes(axes)
-        panels[0].legend(frameon=False, fontsize="small", loc="upper left")
+        figure.supylabel(f"regret ({SHADED})", fontsize="medium")
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

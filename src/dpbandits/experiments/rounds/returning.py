@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.leaderboard import with_worst
-from dpbandits.experiments.rounds.setting import CASES, SEED
-from dpbandits.reports.figures import light_axes, line_style, log_axes, new_figure
+from dpbandits.experiments.rounds.setting import CASES, SEED, draw_runs
+from dpbandits.reports.figures import SHADED, light_axes, log_axes, new_figure
 from dpbandits.simulation import Trace
 
 _SHOWN = ("NoiseAwareIMED", "RandomizedLinUCB")
@@ -66,14 +66,12 @@ class Returning(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Regret against k."""
-        figure, panels = new_figure(2, width=4.2, height=3.2)
+        figure, panels = new_figure(2, width=4.4, height=3.8)
         for axes, label in zip(panels, _SHOWN, strict=True):
             runs = [_final(traces, label, k) for k in _ROUNDS_EACH]
-            axes.plot(_ROUNDS_EACH, [one.mean() for one in runs], marker="o", **line_style(0))
-            low, high = [one.min() for one in runs], [one.max() for one in runs]
-            axes.fill_between(_ROUNDS_EACH, low, high, alpha=0.15, lw=0)
+            draw_runs(axes, _ROUNDS_EACH, runs, CASES[label].policy)
             log_axes(axes)
-            axes.set(title=label, xlabel="rounds of one person, k", ylabel="regret (best to worst run)")
+            axes.set(title=label, xlabel="rounds of one person, k", ylabel=f"regret ({SHADED})")
             axes.set_xticks(_ROUNDS_EACH, [str(k) for k in _ROUNDS_EACH])
             light_axes(axes)
         return figure

@@ -1,6 +1,10 @@
 """The policies that are recommended, each on the problem it is measured on."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpbandits.experiments.capri.setting import KERNELS, world
 from dpbandits.experiments.chandak.setting import TABLE_2
@@ -10,6 +14,8 @@ from dpbandits.policies.kernel import KernelThompson
 from dpbandits.policies.linear import BatchedLinUCB, RandomizedLinUCB
 from dpbandits.policies.matroid import FocusedMatroidUCB
 from dpbandits.privacy.budgets import ApproxDP, GaussianDP
+from dpbandits.reports.figures import band
+from dpbandits.reports.styles import policy_style
 from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
 
 # Neither sorted: policies that first try every arm do so in this order.
@@ -36,3 +42,12 @@ CASES: dict[str, Case] = {
         KernelThompson(privacy=ApproxDP(1.0, 1e-5)), world(KERNELS["squared exponential"], 0)
     ),
 }
+
+
+def draw_runs(
+    axes: Any, places: Sequence[float], runs: Sequence[NDArray[np.float64]], policy: Policy
+) -> None:
+    """The mean of the runs at each place, shaded where most of them are."""
+    style = policy_style(policy.name())
+    axes.plot(places, [one.mean() for one in runs], **style)
+    axes.fill_between(places, *band(np.stack(runs, axis=1)), color=style["color"], alpha=0.15, lw=0)

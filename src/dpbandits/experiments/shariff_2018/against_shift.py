@@ -9,7 +9,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.shariff_2018.setting import PAPER, PRIVACY, Array
 from dpbandits.policies.linear import TreeLinUCB
 from dpbandits.policies.linear.tree_lin_ucb import LOW
-from dpbandits.reports.figures import light_axes, line_style, new_figure
+from dpbandits.reports.figures import GREY, legend_below, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.worlds import SphereContexts
 
@@ -67,7 +67,7 @@ class RegretAgainstShift(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """A panel for each noise; dotted: the ρ_min of its section of the paper."""
-        figure, panels = new_figure(2, width=5.4, height=4.4)
+        figure, panels = new_figure(2, width=5.4, height=4.4, sharey=True)
         problem = SphereContexts().problem(self._ROUNDS[scale])
         for axes, noise in zip(panels, _NOISES, strict=True):
             for index, gap in enumerate(self._GAPS):
@@ -80,13 +80,13 @@ class RegretAgainstShift(Figure):
                     **line_style(index),
                 )
             chosen, _ = self._policy(noise, None).begin(problem)
-            axes.axvline(chosen.regularizers[-1, LOW], color="gray", linestyle=":")
+            axes.axvline(chosen.regularizers[-1, LOW], color=GREY, linestyle=":")
             axes.set_title(f"{noise.capitalize()} noise (dotted: the paper's shift)")
             axes.set_xlabel("ρ_min")
             axes.set_ylim(bottom=0.0)
             axes.yaxis.set_major_formatter("{x:,.0f}")
             light_axes(axes)
-        panels[1].legend(frameon=False)
+        legend_below(figure)
         panels[0].set_ylabel("regret after the last round (mean)")
         return figure
 

@@ -6,9 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.experiments.shariff_2018.setting import PAPER, Array, few_ticks, one_legend
+from dpbandits.experiments.shariff_2018.setting import PAPER, Array, few_ticks
 from dpbandits.policies.linear import LinUCB
-from dpbandits.reports.figures import draw_curves, light_axes, line_style, new_figure
+from dpbandits.reports.figures import (
+    SHADED,
+    draw_curves,
+    legend_below,
+    light_axes,
+    line_style,
+    new_figure,
+)
 from dpbandits.simulation import Trace
 from dpbandits.worlds import SphereContexts
 from dpbandits.worlds.linear.worlds import Rewards
@@ -63,18 +70,15 @@ class RegretByDimension(_ByDimension):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """A panel for each noise."""
-        figure, panels = new_figure(len(self._NOISES), width=5.6, height=4.4)
+        figure, panels = new_figure(len(self._NOISES), width=5.6, height=4.4, sharey=True)
         for axes, (title, rewards) in zip(panels, self._NOISES.items(), strict=True):
             dims = self._DIMS[scale][::-1]  # as the curves lie
             curves = {f"d = {dim}": traces[f"{rewards}-{dim}"].regret("LinUCB") for dim in dims}
             draw_curves(axes, traces[f"{rewards}-{dims[0]}"].rounds, curves)
             axes.set_title(title)
             axes.xaxis.set_major_locator(few_ticks())
-        top = max(axes.get_ylim()[1] for axes in panels)
-        for axes in panels:
-            axes.set_ylim(0.0, top)
-        one_legend(panels)
-        panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
+        panels[0].set_ylim(bottom=0.0)
+        panels[0].set_ylabel(f"regret ({SHADED})")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
@@ -127,7 +131,7 @@ class RegretAgainstDimension(_ByDimension):
         axes.set_xlabel("dimension d")
         axes.set_ylabel("regret after the last round (mean)")
         light_axes(axes)
-        axes.legend(frameon=False)
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -8,11 +8,11 @@ import numpy as np
 
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.linear_bounds import gap_regret_bound, regret_bound
-from dpbandits.experiments.shariff_2018.setting import PAPER, PRIVACY, Array, few_ticks, one_legend
+from dpbandits.experiments.shariff_2018.setting import PAPER, PRIVACY, Array, few_ticks
 from dpbandits.policies import Policy
 from dpbandits.policies.linear import LinUCB, TreeLinUCB
 from dpbandits.policies.linear.tree_lin_ucb import GAMMA, HIGH, LOW
-from dpbandits.reports.figures import draw_curves, new_figure
+from dpbandits.reports.figures import SHADED, draw_curves, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.worlds import SphereContexts
 
@@ -64,17 +64,16 @@ class RegretOverTime(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """As the paper, the first two fifths of the rounds."""
-        figure, panels = new_figure(len(self._GAPS), width=6.0, height=4.4)
+        figure, panels = new_figure(len(self._GAPS), width=6.0, height=4.4, sharey=True)
         for axes, gap in zip(panels, self._GAPS, strict=True):
             trace = traces[f"gap-{gap:g}"]
             part = trace.rounds <= 0.4 * trace.rounds[-1]
             curves = {x: trace.regret(x)[:, part] for x in trace.policies}
-            draw_curves(axes, trace.rounds[part], curves)
+            draw_curves(axes, trace.rounds[part], curves, policies=trace.recipes())
             axes.set_title(f"gap Δ = {gap:g}" + (" (none forced)" if gap == 0.0 else ""))
             axes.xaxis.set_major_locator(few_ticks())
             axes.set_ylim(bottom=0.0)
-        one_legend(panels)
-        panels[0].set_ylabel("regret (mean; shaded: best to worst run)")
+        panels[0].set_ylabel(f"regret ({SHADED})")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -6,18 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.privacy.budgets import ApproxDP
-from dpbandits.reports.figures import legend_beside
 
 PAPER = "Shariff & Sheffet 2018"
 PRIVACY = ApproxDP(1.0, 0.1)
 Array = NDArray[np.float64]
-
-
-def one_legend(panels: list[Any]) -> None:
-    """Beside the last panel, where it hides no curve."""
-    for axes in panels:
-        axes.legend().remove()
-    legend_beside(panels[-1])
 
 
 def few_ticks() -> Any:

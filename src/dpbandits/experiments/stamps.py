@@ -1,0 +1,108 @@
+"""Stamps: a hash of the code that determines a figure's numbers, to find sections older than it.
+
+That code is the figure's own files, the files of its policies and worlds, and what these import from the
+folders below, and so on. Engine and simulation are not among it: tests hold them to the same bits.
+Neither are comments, docstrings and the shape of the text.
+"""
+
+import ast
+import hashlib
+import importlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dpbandits.experiments.figure import Figure, Scale
+
+_FOLDERS = ("policies", "sums", "mechanisms", "problems", "worlds", "privacy")
+_FOLLOWED = tuple(f"dpbandits.{folder}" for folder in _FOLDERS)
+_FIGURES = "dpbandits.experiments"
+
+
+def code_stamp(figure: Figure) -> str | None:
+    """The hash of today; None where the figure's data, which say what it plays, are not there."""
+    if figure.missing() is not None:
+        return None
+    found = hashlib.sha256()
+    for module in sorted(modules_of(figure)):
+        found.update(f"{module} {_written(module)}\0".encode())
+    return found.hexdigest()[:12]
+
+
+def modules_of(figure: Figure) -> set[str]:
+    """The names of all modules that determine its numbers."""
+    played = [s for scale in Scale for s in figure.simulations(scale).values()]
+    recipes = [recipe for one in played for recipe in (*one.policies.values(), one.environment)]
+    kinds = {kind for recipe in recipes for kind in type(recipe).__mro__} | set(type(figure).__mro__)
+    base = Figure.__module__  # what all figures share is no figure's own
+    waiting = [k.__module__ for k in kinds if _follows(k.__module__, figure) and k.__module__ != base]
+    found: set[str] = set()
+    while waiting:
+        if (module := waiting.pop()) not in found:
+            found.add(module)
+            waiting += [one for one in _imported(module) if _follows(one, figure)]
+    return found
+
+
+def _follows(module: str, figure: Figure) -> bool:
+    """Whether a module is one of the folders, or belongs to the figure's paper."""
+    own = type(figure).__module__
+    paper = own.rsplit(".", 1)[0]  # the folder of a paper of many figures; otherwise its only file
+    of_paper = module.startswith(f"{paper}.") if paper != _FIGURES else module == own
+    return of_paper or module in _FOLLOWED or module.startswith(tuple(f"{x}." for x in _FOLLOWED))
+
+
+@cache
+def _imported(module: str) -> frozenset[str]:
+    """Where the names that a module imports are defined: not the lists of folders they came by."""
+    found = set()
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpbandits"):
+            found |= {_home(node.module, alias.name) for alias in node.names}
+    return frozenset(found)
+
+
+def _home(module: str, name: str) -> str:
+    """The module in which what is imported was written; of a plain value, the one it came from."""
+    value: Any = getattr(importlib.import_module(module), name, None)
+    if value is None or isinstance(value, type(ast)):
+        return f"{module}.{name}"
+    home = getattr(value, "__module__", None)
+    return home if isinstance(home, str) and home.startswith("dpbandits") else module
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    file = importlib.import_module(module).__file__
+    return ast.parse(Path(str(file)).read_text(encoding="utf-8"))
+
+
+@cache
+def _written(module: str) -> str:
+    return meaning(_tree(module))
+
+
+def meaning(tree: ast.AST) -> str:
+    """A program without docstrings and comments, written the same by every version of Python."""
+    return _dumped(tree)
+
+
+def _dumped(node: Any) -> str:
+    if isinstance(node, list):
+        return f"[{','.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    parts = []
+    for name, value in ast.iter_fields(node):
+        if name == "body" and isinstance(value, list) and _is_documented(node):
+            value = value[1:]
+        if value not in (None, []) and name != "kind":  # other versions may lack what is empty
+            parts.append(f"{name}={_dumped(value)}")
+    return f"{type(node).__name__}({','.join(parts)})"
+
+
+def _is_documented(node: ast.AST) -> bool:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None
