@@ -119,7 +119,11 @@ def regret_figure(
         legend_beside(axes, fontsize="small")
     axes.set_ylabel("regret (mean; shaded: best to worst run)")
     final = [max(float(runs[:, -1].mean()), 1.0) for runs in curves.values()]
-    if max(final) > 30.0 * min(final):
+    if min(float(runs.min()) for runs in curves.values()) < 0.0:
+        axes.axhline(
+            0.0, color="0.7", lw=0.8, zorder=0
+        )  # who follows changes can do better than the best
+    elif max(final) > 30.0 * min(final):
         axes.set(yscale="log", ylabel="regret, log scale (mean, best to worst)")
         axes.set_ylim(bottom=10.0 ** np.floor(np.log10(min(final))))
     else:
