@@ -12,7 +12,7 @@ from dpbandits.engine import Chance
 from dpbandits.engine.verbs import INLINED
 from dpbandits.problems import Arms, LinearContexts
 from dpbandits.testing import worlds
-from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
+from dpbandits.worlds import BernoulliArms, Environment, ShiftingArms, SphereContexts
 from dpbandits.worlds.arms import BernoulliWorld
 
 
@@ -68,6 +68,25 @@ class BestIsTooHigh(FaultyWorld):
 
     def world(self) -> BernoulliWorld:
         return BernoulliWorld(np.array(self.means), 1.0)
+
+
+class SaysItIsInHindsight(ShiftingArms):
+    """But what is best moves."""
+
+    def in_hindsight(self) -> bool:
+        return self.against == "moving"
+
+
+class BestDependsOnTheChoice(FaultyWorld):
+    """In hindsight, of what was chosen only."""
+
+    class state(BernoulliWorld):
+        def settle(self, context: None, action: int, reward: float) -> tuple[float, float, float]:
+            mean = self.means[action]
+            return max(mean, 0.5 * self.best), mean, reward
+
+    def in_hindsight(self) -> bool:
+        return True
 
 
 class PaysLess(FaultyWorld):
@@ -146,6 +165,8 @@ WORLD_FAULTS: list[tuple[Environment, Callable[[Environment], None]]] = [
     (PaysTwo(MEANS), worlds.check_rewards),
     (BestIsTooLow(MEANS), worlds.check_settle),
     (BestIsTooHigh(MEANS), worlds.check_settle),
+    (BestDependsOnTheChoice(MEANS), worlds.check_settle),
+    (SaysItIsInHindsight((MEANS, MEANS[::-1]), (60,), "moving"), worlds.check_settle),
     (PaysLess(MEANS), worlds.check_pay),
     (PaysTheOthers(MEANS), worlds.check_pay),
     (DrawsForSomeOnly(MEANS), worlds.check_chances),
