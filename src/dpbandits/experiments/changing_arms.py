@@ -1,0 +1,184 @@
+"""Which policy for arms that change: fixed arms, a change of the best arm, and a script, at ε = 1."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
+from dpbandits.policies import Policy
+from dpbandits.policies.arms import (
+    Exp3,
+    LazyThompson,
+    LazyUCB,
+    NoiseAwareIMED,
+    PrivateExp3,
+    PrivateIMED,
+)
+from dpbandits.privacy.budgets import PureDP
+from dpbandits.reports.figures import draw_curves, light_axes, new_figure
+from dpbandits.reports.kept import mean_and_interval
+from dpbandits.simulation import Trace
+from dpbandits.worlds import BernoulliArms, Environment, ScriptedArms, ShiftingArms
+
+Runs = NDArray[np.float64]
+_SEED = 20_263
+_HELD = PureDP(1.0)
+_FIXED = BernoulliArms((0.5, 0.25, 0.75, 0.375, 0.625))
+# After a quarter of the rounds the best arm becomes the worst, and the worst the best.
+_ROWS = ((0.75, 0.5, 0.25, 0.5, 0.5), (0.25, 0.5, 0.75, 0.5, 0.5))
+_BEST, _OTHER, _BETWEEN = 0.8, 0.2, 0.45  # of the script: two arms in turn, and a third
+# Those that take each arm's mean to be fixed.
+_LEARN_MEANS: dict[str, Policy] = {
+    "NoiseAwareIMED": NoiseAwareIMED(privacy=_HELD),
+    "LazyThompson": LazyThompson(privacy=_HELD),
+    "LazyUCB": LazyUCB(privacy=_HELD),
+    "PrivateIMED": PrivateIMED(privacy=_HELD),
+}
+_EXP3, _FADING, _OPEN = "PrivateExp3", "PrivateExp3, memory T/10", "Exp3 (not private)"
+_STILL, _SHIFT, _MOVING, _SCRIPT = "fixed", "shift", "moving", "script"
+_TITLES = {
+    _STILL: "Fixed arms",
+    _SHIFT: "The best arm changes",
+    _MOVING: "The same, against the best arm of each round",
+    _SCRIPT: "Two arms in turn, stretches growing fourfold",
+}
+
+
+def _script(rounds: int) -> ScriptedArms:
+    """Bernoulli rewards, drawn once: the first two arms take turns to be best, from T/1024 on."""
+    means = np.full((rounds, 3), _BETWEEN)
+    best = np.zeros(rounds, np.int64)
+    for place in range(6):
+        best[rounds // 4 ** (5 - place) :] = (place + 1) % 2
+    means[:, :2] = _OTHER
+    means[np.arange(rounds), best] = _BEST
+    drawn = np.random.default_rng(_SEED).random(means.shape) < means
+    return ScriptedArms(drawn.astype(np.float64))
+
+
+class ChangingArms(Figure):
+    """Policies that learn means, and Exp3, where the means change and where they do not."""
+
+    name: ClassVar[str] = "changing-arms"
+    title: ClassVar[str] = "Which policy where arms may change"
+    paper: ClassVar[str] = "dpbandits"
+    minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
+    notes: ClassVar[tuple[str, ...]] = (
+        "All private policies are 1-DP. Regret is against the best fixed arm up to each round, and in one "
+        "panel against the best arm of each round. It can be negative where arms change.",
+        "The change, after a quarter of the rounds: means (.75, .5, .25, .5, .5) become "
+        "(.25, .5, .75, .5, .5). The script is drawn once, so that only the policies differ from run to "
+        "run: two arms pay .8 and .2 in turn, a third .45, in stretches that grow fourfold.",
+        "The worlds were written down, and what is claimed, before any policy was played on them; they are "
+        "made to be hard for policies that learn means, and say nothing about how often that happens.",
+    )
+    _ROUNDS: ClassVar = {Scale.quick: 20_000, Scale.paper: 100_000}
+    _RUNS: ClassVar = {Scale.quick: 10, Scale.paper: 100}
+
+    def describe_scale(self, scale: Scale) -> str:
+        """Rounds and runs."""
+        return f"T = {self._ROUNDS[scale]:,}, {self._RUNS[scale]} runs"
+
+    def simulations(self, scale: Scale) -> dict[str, Simulation]:
+        """All policies on every world."""
+        rounds = self._ROUNDS[scale]
+        worlds: dict[str, Environment] = {
+            _STILL: _FIXED,
+            _SHIFT: ShiftingArms(_ROWS, (rounds // 4,)),
+            _MOVING: ShiftingArms(_ROWS, (rounds // 4,), against="moving"),
+            _SCRIPT: _script(rounds),
+        }
+        policies = _LEARN_MEANS | {
+            _EXP3: PrivateExp3(privacy=_HELD),
+            _FADING: PrivateExp3(privacy=_HELD, memory=rounds // 10),
+            _OPEN: Exp3(),
+        }
+        sizes: dict[str, Any] = {"rounds": rounds, "runs": self._RUNS[scale], "seed": _SEED}
+        return {
+            name: Simulation(policies=policies, environment=world, **sizes)
+            for name, world in worlds.items()
+        }
+
+    def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:
+        """Final regret by policy and world, with intervals and the worst run; uniform play last."""
+        found: list[dict[str, Any]] = [
+            {"policy": label} | {name: f"{_shown(_final(traces, name, label))}" for name in traces}
+            for label in traces[_STILL].policies
+        ]
+        worlds = self.simulations(scale)
+        uniform = {
+            name: f"{worlds[name].environment.uniform_total(self._ROUNDS[scale]):,.0f}"
+            for name in traces
+        }
+        return [*found, {"policy": "uniform play"} | uniform]
+
+    def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
+        """Regret over time, a panel for each world."""
+        figure, panels = new_figure(2, width=5.0, height=3.6, rows=2)
+        for axes, (name, title) in zip(panels, _TITLES.items(), strict=True):
+            trace = traces[name]
+            draw_curves(axes, trace.rounds, {label: trace.regret(label) for label in trace.policies})
+            if axes.get_legend() is not None:
+                axes.get_legend().remove()
+            axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
+            axes.set(title=title, ylabel="regret (shaded: best to worst run)")
+            light_axes(axes)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+        return figure
+
+    def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
+        """Which policy loses less where, and the bound of `PrivateExp3`."""
+        rivals = tuple(_LEARN_MEANS)
+        found = [
+            _less(traces, _STILL, "NoiseAwareIMED", (_EXP3, _FADING)),
+            _less(traces, _SHIFT, _EXP3, rivals),
+            _less(traces, _SCRIPT, _EXP3, rivals),
+            _less(traces, _MOVING, _FADING, (*rivals, _EXP3)),
+        ]
+        for name in (_STILL, _SHIFT, _SCRIPT):
+            arms = len(_FIXED.means) if name != _SCRIPT else 3
+            bound = math.sqrt(8.0 * 3.65 * arms * self._ROUNDS[scale] * math.log(arms))
+            runs = _final(traces, name, _EXP3)
+            found.append(
+                Claim(
+                    paper=f"(ours) {_TITLES[name]}: the mean regret of PrivateExp3 is below its bound",
+                    criterion="the upper end of its 95 % interval is below √(8cKT ln K), c = 3.65",
+                    measured=f"{_shown(runs)}, bound {bound:,.0f}",
+                    holds=bool(sum(mean_and_interval(runs)) < bound),
+                )
+            )
+        return found
+
+
+def _less(traces: Mapping[str, Trace], world: str, label: str, others: tuple[str, ...]) -> Claim:
+    """That a policy loses less than each of the others, by intervals that do not overlap."""
+    mean, half = mean_and_interval(_final(traces, world, label))
+    ends = {
+        other: np.subtract(*mean_and_interval(_final(traces, world, other))).item() for other in others
+    }
+    nearest = min(ends, key=lambda other: ends[other])
+    return Claim(
+        paper=f"(ours) {_TITLES[world]}: {label} loses less than {', '.join(others)}",
+        criterion="its 95 % interval is below that of each of them",
+        measured=f"{_shown(_final(traces, world, label))}; next {nearest}, "
+        f"{_shown(_final(traces, world, nearest))}",
+        holds=bool(mean + half < ends[nearest]),
+    )
+
+
+def _shown(runs: Runs) -> str:
+    """Mean ± half its 95 % interval (worst run)."""
+    mean, half = mean_and_interval(runs)
+    return f"{mean:,.0f} ± {half:,.0f} ({runs.max():,.0f})"
+
+
+def _final(traces: Mapping[str, Trace], world: str, label: str) -> Runs:
+    return traces[world].regret(label)[:, -1]
+
+
+FIGURES: tuple[Figure, ...] = (ChangingArms(),)
