@@ -44,7 +44,7 @@ _AGAINST_FIXED = (_STILL, _SHIFT, _SCRIPT, _DIP)
 _TITLES = {
     _STILL: "Fixed arms",
     _SHIFT: "The best arm changes",
-    _MOVING: "The same, against the best arm of each round",
+    _MOVING: "The same, against each round's best arm",
     _SCRIPT: "Two arms in turn, stretches growing fourfold",
     _DIP: "The best arm is bad for a while",
 }
@@ -77,13 +77,16 @@ class ChangingArms(Figure):
         ".75, .5, .5). The script is drawn once, so that only the policies differ from run to run: "
         "two arms pay .8 and .2 in turn, a third .45, in stretches that grow fourfold. The dip: the "
         "best arm of means (.8, .55, .3, .3, .3) pays .1 from T/5 to 8T/25.",
-        "The first four claims were written down before anything was played. That LazyUCB follows "
-        "the change and the script was not expected: only its last batch of an arm counts. The dip, "
-        "and the claims about it and about the worst world, were added then, before the dip was "
-        "played.",
-        "The worlds are made to be hard, and say nothing about how often arms behave so. Where they "
-        "hardly change, NoiseAwareIMED is the policy to use; where they may do anything, "
-        "PrivateExp3 is the one whose regret is bounded.",
+        "The first four claims were written down before anything was played. The dip, and the "
+        "claims about it and about the worst world, were added after a quick run (T = 20,000) in "
+        "which LazyUCB followed both the change and the script: of an arm only its last batch "
+        "counts. They were written down before the dip was played.",
+        "Which to use: NoiseAwareIMED where means are fixed, or nearly so, since Exp3 loses many "
+        "times as much there. PrivateExp3 with a memory where the best arm is known to change, "
+        "about every so many rounds; it costs more than Exp3 where nothing changes, and has no "
+        "bound. PrivateExp3 where nothing is known: its mean regret is bounded, single runs are "
+        "not, and some are bad. The worlds are made to be hard, and say nothing about how often "
+        "arms behave so.",
     )
     _ROUNDS: ClassVar = {Scale.quick: 20_000, Scale.paper: 100_000}
     _RUNS: ClassVar = {Scale.quick: 10, Scale.paper: 100}
@@ -132,8 +135,8 @@ class ChangingArms(Figure):
         for axes, (name, title) in zip(panels, _TITLES.items(), strict=False):
             trace = traces[name]
             draw_curves(axes, trace.rounds, {label: trace.regret(label) for label in trace.policies})
-            if axes.get_legend() is not None:
-                axes.get_legend().remove()
+            if (legend := axes.get_legend()) is not None:
+                legend.remove()
             axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
             axes.set(title=title, ylabel="regret (shaded: best to worst run)")
             light_axes(axes)

@@ -14,7 +14,6 @@ them is judged by.
 
 import functools
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,11 +166,13 @@ class ScriptedArms(Environment):
     0.5
     """
 
-    rewards: Annotated[str | FloatRows, "The rewards of each round, or the path of a file of them."]
+    rewards: Annotated[
+        str | Path | FloatRows, "The rewards of each round, or the path of a file of them."
+    ]
 
     def __post_init__(self) -> None:
-        if isinstance(self.rewards, str | os.PathLike):
-            object.__setattr__(self, "rewards", os.fspath(self.rewards))
+        if isinstance(self.rewards, str | Path):
+            object.__setattr__(self, "rewards", str(self.rewards))
         else:
             object.__setattr__(self, "rewards", _rows("rewards", self.rewards))
 

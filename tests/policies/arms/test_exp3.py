@@ -72,7 +72,7 @@ def test_gains_are_unbiased() -> None:
 
     def off(found: np.ndarray) -> np.ndarray:
         error = found.std(axis=0, ddof=1) / math.sqrt(len(found))
-        return np.abs(found.mean(axis=0) - wanted) / error
+        return np.asarray(np.abs(found.mean(axis=0) - wanted) / error)
 
     assert (off(gains) < 5.0).all()
     assert (off(plain) > 5.0).all()

@@ -52,7 +52,8 @@ class PrivateExp3(OncePerBatch):
     0.6u² + 2.2β² ≤ 1.1 E x²; for Gaussian noise likewise. So the step of exponential weights (Bubeck &
     Cesa-Bianchi 2012, Theorem 3.1) costs at most 1.1 η Σ_i q_i E y²/p_i ≤ 1.1 ηK(B²/4 + V)/(1 − γ) a
     batch, q being the weights before mixing, which costs at most γB. Together that is at most
-    (1 + o(1))·ηKcB; add up, and ln K/η at the last η. No bound is claimed with a `memory`.
+    (1 + o(1))·ηKcB; add up, and ln K/η at the last η. That is the mean: single runs can be far above
+    it. No bound is claimed with a `memory`. Both are measured in the figure `changing-arms`.
 
     >>> from dpbandits.privacy.budgets import PureDP
     >>> print(PrivateExp3(privacy=PureDP(1.0)).guarantee(Arms(5)).budget)

@@ -144,5 +144,5 @@ def start_weights(
 def of_released(public: Weights) -> Reading:
     """What may be read: the means of all batches that were released."""
     batches = public.batches
-    noise = {"variance": batches.variance, "laplace": batches.laplace}
-    return of_sums("arm", batches.total[:, 0], public.closed - public.open, **noise)
+    size = public.closed - public.open
+    return of_sums("arm", batches.total[:, 0], size, batches.variance, laplace=batches.laplace)
