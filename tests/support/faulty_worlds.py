@@ -14,6 +14,7 @@ from dpbandits.problems import Arms, LinearContexts
 from dpbandits.testing import worlds
 from dpbandits.worlds import BernoulliArms, Environment, ShiftingArms, SphereContexts
 from dpbandits.worlds.arms import BernoulliWorld
+from dpbandits.worlds.changing_arms import ShiftingWorld
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ class BestIsTooHigh(FaultyWorld):
 
 
 class SaysItIsInHindsight(ShiftingArms):
-    """But what is best moves."""
+    """But is settled against the best arm of each round."""
 
-    def in_hindsight(self) -> bool:
-        return self.against == "moving"
+    def world(self) -> ShiftingWorld:
+        return super().world()._replace(hindsight=False)
 
 
 class BestDependsOnTheChoice(FaultyWorld):
@@ -166,7 +167,7 @@ WORLD_FAULTS: list[tuple[Environment, Callable[[Environment], None]]] = [
     (BestIsTooLow(MEANS), worlds.check_settle),
     (BestIsTooHigh(MEANS), worlds.check_settle),
     (BestDependsOnTheChoice(MEANS), worlds.check_settle),
-    (SaysItIsInHindsight((MEANS, MEANS[::-1]), (60,), "moving"), worlds.check_settle),
+    (SaysItIsInHindsight((MEANS, MEANS[::-1]), (60,)), worlds.check_settle),
     (PaysLess(MEANS), worlds.check_pay),
     (PaysTheOthers(MEANS), worlds.check_pay),
     (DrawsForSomeOnly(MEANS), worlds.check_chances),
