@@ -103,7 +103,7 @@ def expect(policy: Policy, problem: Problem, *, seed: int = 0, progress: bool = 
         complete=rounds == wanted,
         regret=regret["policy"],
         without_privacy=regret.get("twin"),
-        uniform=rounds * world.uniform_regret(),
+        uniform=world.uniform_total(rounds),
     )
 
 

@@ -226,7 +226,10 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def options(name: str, kind: type[Any], text: str) -> dict[str, Any]:
-    """``dim=5,gap=0`` as values of the fields of a recipe; ``means=.9 .5`` as several numbers."""
+    """``dim=5,gap=0`` as values of the fields of a recipe; ``means=.9 .5`` as several numbers.
+
+    Rows of numbers are written with bars between: ``means=.9 .5 | .5 .9``.
+    """
     fields = [field.name for field in dataclasses.fields(kind)]
     hints, values = typing.get_type_hints(kind), {}
     # At commas before another option only: `means=.9,.5` is two numbers as well.
@@ -259,6 +262,8 @@ def _value(text: str, hint: Any, name: str) -> Any:
             return members[named(name, text, members)]
         if _is_sequence(kind):
             return _numbers(text, typing.get_args(kind)[:1], name)
+        if any(map(_is_sequence, typing.get_args(kind)[:1])):
+            return tuple(_numbers(row, (float,), name) for row in text.strip("|").split("|"))
     if float in kinds:
         return number(text, name)
     if int in kinds:
@@ -278,7 +283,7 @@ def _alternatives(hint: Any) -> set[Any]:
 
 
 def _is_sequence(kind: Any) -> bool:
-    """Whether it holds numbers; a sequence of points is too much for one word."""
+    """Whether it holds numbers."""
     origin = typing.get_origin(kind)
     of_numbers = typing.get_args(kind)[:1] in ((int,), (float,))
     return isinstance(origin, type) and issubclass(origin, collections.abc.Iterable) and of_numbers

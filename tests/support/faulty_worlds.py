@@ -12,8 +12,9 @@ from dpbandits.engine import Chance
 from dpbandits.engine.verbs import INLINED
 from dpbandits.problems import Arms, LinearContexts
 from dpbandits.testing import worlds
-from dpbandits.worlds import BernoulliArms, Environment, SphereContexts
+from dpbandits.worlds import BernoulliArms, Environment, ShiftingArms, SphereContexts
 from dpbandits.worlds.arms import BernoulliWorld
+from dpbandits.worlds.changing_arms import ShiftingWorld
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,25 @@ class BestIsTooHigh(FaultyWorld):
 
     def world(self) -> BernoulliWorld:
         return BernoulliWorld(np.array(self.means), 1.0)
+
+
+class SaysItIsInHindsight(ShiftingArms):
+    """But is settled against the best arm of each round."""
+
+    def world(self) -> ShiftingWorld:
+        return super().world()._replace(hindsight=False)
+
+
+class BestDependsOnTheChoice(FaultyWorld):
+    """In hindsight, of what was chosen only."""
+
+    class state(BernoulliWorld):
+        def settle(self, context: None, action: int, reward: float) -> tuple[float, float, float]:
+            mean = self.means[action]
+            return max(mean, 0.5 * self.best), mean, reward
+
+    def in_hindsight(self) -> bool:
+        return True
 
 
 class PaysLess(FaultyWorld):
@@ -146,6 +166,8 @@ WORLD_FAULTS: list[tuple[Environment, Callable[[Environment], None]]] = [
     (PaysTwo(MEANS), worlds.check_rewards),
     (BestIsTooLow(MEANS), worlds.check_settle),
     (BestIsTooHigh(MEANS), worlds.check_settle),
+    (BestDependsOnTheChoice(MEANS), worlds.check_settle),
+    (SaysItIsInHindsight((MEANS, MEANS[::-1]), (60,)), worlds.check_settle),
     (PaysLess(MEANS), worlds.check_pay),
     (PaysTheOthers(MEANS), worlds.check_pay),
     (DrawsForSomeOnly(MEANS), worlds.check_chances),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from faulty_worlds import WORLD_FAULTS
 from movielens_files import write_100k
@@ -22,6 +23,8 @@ from dpbandits.worlds import (
     MatroidArms,
     MovieRatings,
     RotatingContexts,
+    ScriptedArms,
+    ShiftingArms,
     SphereContexts,
     SwitchingContexts,
     TruncatedExponentialArms,
@@ -33,6 +36,9 @@ Check = Callable[[Environment], None]
 WORLDS = [
     BernoulliArms((0.8, 0.5, 0.2)),
     TruncatedExponentialArms((0.1, 2.0, 10.0)),
+    ShiftingArms(((0.9, 0.5, 0.2), (0.1, 0.5, 0.6), (0.3, 0.2, 0.9)), (60, 130)),
+    ShiftingArms(((0.9, 0.5), (0.1, 0.5)), (600,), against="moving"),
+    ScriptedArms(np.random.default_rng(1).integers(0, 5, (1000, 3)) / 4.0),
     example_environment(MatroidBases),
     MatroidArms(UniformMatroid(4, 2), (0.9, 0.7, 0.4, 0.1)),
     SphereContexts(dim=3, actions=5),

@@ -74,7 +74,7 @@ class Comparison:
     @property
     def uniform_regret(self) -> float:
         """What random actions lose, all rounds together."""
-        return float(self.trace.header["rounds"]) * self.world.uniform_regret()
+        return self.world.uniform_total(self.trace.header["rounds"])
 
     @cached_property
     def recommended(self) -> dict[str, str]:

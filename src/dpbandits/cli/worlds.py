@@ -16,12 +16,14 @@ from dpbandits.worlds import (
     KernelWorld,
     LoggedArms,
     LoggedContexts,
+    ShiftingArms,
     TruncatedExponentialArms,
 )
 
 # What a world is where its options are not given; others have defaults of their own.
 _STANDARD: dict[str, Environment] = {
     "bernoulli-arms": BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25)),
+    "shifting-arms": ShiftingArms(((0.75, 0.5, 0.25), (0.25, 0.5, 0.75)), (50_000,)),
     "truncated-exponential-arms": TruncatedExponentialArms((0.1, 1.0, 2.0, 5.0, 10.0)),
     "matroid-arms": TABLE_2,
     "kernel-world": KernelWorld.standard(),

@@ -9,6 +9,7 @@ from dpbandits.experiments import (
     arms_leaderboard,
     capri,
     chandak,
+    changing_arms,
     kernel_leaderboard,
     linear_leaderboard,
     matroid_leaderboard,
@@ -33,6 +34,7 @@ PAPERS = (
     capri,
     kernel_leaderboard,
     rounds,
+    changing_arms,
     obd,
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}

@@ -222,7 +222,10 @@ def regret_figure(
     else:
         legend_below(figure, order)
     axes.set_ylabel(f"regret ({SHADED})")
-    if max(final.values()) > 30.0 * min(final.values()):
+    if min(float(runs.min()) for runs in curves.values()) < 0.0:
+        # Who follows changes can do better than the best action.
+        axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
+    elif max(final.values()) > 30.0 * min(final.values()):
         axes.set(yscale="log", ylabel=f"regret, log scale ({SHADED})")
         axes.set_ylim(bottom=10.0 ** np.floor(np.log10(min(final.values()))))
     else:

@@ -43,5 +43,5 @@ def without_budget(label: str, held: Budget) -> str:
 def kept_by_uniform(trace: "Trace") -> float | None:
     """The share that random actions keep; None where the best reward is not above 0."""
     world = Environment.from_dict(trace.header["environment"])
-    lost, optimum = trace.header["rounds"] * world.uniform_regret(), trace.optimum()
+    lost, optimum = world.uniform_total(trace.header["rounds"]), trace.optimum()
     return float(1.0 - lost / optimum) if optimum > 0.0 else None

@@ -303,7 +303,7 @@ def check_beats_uniform(policy: Policy, world: Environment) -> None:
     rounds, runs = 20_000, 10
     trace = simulate(policy, world, rounds, runs, seed=7, progress=False)
     final = trace.regret(policy.name())[:, -1]
-    uniform = rounds * world.uniform_regret()
+    uniform = world.uniform_total(rounds)
     error = max(float(final.std(ddof=1)) / math.sqrt(runs), 1e-9 * uniform)
     gain = (uniform - float(final.mean())) / error
     if rounds < policy.plays_uniform_below(world.problem(rounds)):

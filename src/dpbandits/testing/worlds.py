@@ -20,6 +20,7 @@ from dpbandits.engine import arguments, bare, state_bytes
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.errors import ConformanceError, InvalidInput
 from dpbandits.policies.testing import rehearse
+from dpbandits.problems import Arms
 from dpbandits.recipes import Recipe
 from dpbandits.simulation import simulate
 from dpbandits.testing.conformance import declared_range, is_frozen, run_checks
@@ -112,7 +113,13 @@ def check_rewards(world: Environment) -> None:
 
 
 def check_settle(world: Environment) -> None:
-    """No action is better than the best, some action is as good, and the income is what was paid."""
+    """No action is better than the best, some action is as good, and the income is what was paid.
+
+    In hindsight that holds for sums over all rounds so far, after every round.
+    """
+    if world.in_hindsight():
+        _check_hindsight(world)
+        return
     least = math.inf
     for paid in try_actions(world, pays=10):
         least = min(least, paid.best - paid.mean)
@@ -120,6 +127,30 @@ def check_settle(world: Environment) -> None:
         same = math.isclose(paid.income, float(paid.reward.sum()), abs_tol=_ROUNDING)
         require(same, world, "settle must give the reward back, or the sum of a set's rewards")
     require(least <= _ROUNDING, world, "the best mean must be that of some action")
+
+
+def _check_hindsight(world: Environment) -> None:
+    state, chance = world.world(), Streams.of(run_seed(11, 0)).chance
+    problem = world.problem(_ROUNDS)
+    if not isinstance(problem, Arms):
+        raise ConformanceError(f"{type(world).__name__}: regret in hindsight is for Arms")
+    worth, best_worth = np.zeros(problem.arms), 0.0
+    for _ in range(_ROUNDS):
+        context = state.offer(chance)
+        paid = [state.pay(context, action, chance) for action in range(worth.size)]
+        settled = [state.settle(context, action, reward) for action, reward in enumerate(paid)]
+        worth += [mean for _, mean, _ in settled]
+        best_worth += settled[0][0]
+        same = all(best == settled[0][0] for best, _, _ in settled)
+        require(same, world, "the best mean must be the same whatever was chosen")
+        off = best_worth - worth.max()
+        require(
+            abs(off) <= _ROUNDING * _ROUNDS,
+            world,
+            "the best means must add up to the largest sum of the means of one action",
+        )
+        income = [income for _, _, income in settled]
+        require(income == paid, world, "settle must give the reward back")
 
 
 def check_pay(world: Environment) -> None:
@@ -193,8 +224,8 @@ def check_uniform_regret(world: Environment) -> None:
     found = trace.regret(policy.name())[:, -1] / _UNIFORM_ROUNDS
     quantile = float(scipy.special.stdtrit(_UNIFORM_RUNS - 1, 1.0 - _FAILURE / 2.0))
     error = quantile * float(found.std(ddof=1)) / math.sqrt(_UNIFORM_RUNS)
-    said, mean = world.uniform_regret(), float(found.mean())
-    close = abs(mean - said) <= error + 0.005 * said + _ROUNDING
+    said, mean = world.uniform_total(_UNIFORM_ROUNDS) / _UNIFORM_ROUNDS, float(found.mean())
+    close = abs(mean - said) <= error + 0.005 * abs(said) + _ROUNDING
     require(
         close, world, f"uniform play lost {mean:.4g} ± {error:.2g} a round, uniform_regret is {said:.4g}"
     )

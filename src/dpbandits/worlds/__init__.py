@@ -1,6 +1,7 @@
 """Worlds that offer rounds and pay rewards; each knows its best action, so regret is exact."""
 
 from dpbandits.worlds.arms import BernoulliArms, TruncatedExponentialArms
+from dpbandits.worlds.changing_arms import ScriptedArms, ShiftingArms
 from dpbandits.worlds.environment import Environment
 from dpbandits.worlds.kernels import KernelWorld
 from dpbandits.worlds.linear import (
@@ -31,6 +32,8 @@ __all__ = [
     "MatroidArms",
     "MovieRatings",
     "RotatingContexts",
+    "ScriptedArms",
+    "ShiftingArms",
     "SphereContexts",
     "SwitchingContexts",
     "Traffic",

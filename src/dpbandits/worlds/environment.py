@@ -36,6 +36,18 @@ class Environment(Recipe):
     def uniform_regret(self) -> float:
         """The expected regret of one uniformly random action."""
 
+    def uniform_total(self, rounds: int) -> float:
+        """The expected regret of so many random actions; worlds that change say it for themselves."""
+        return rounds * self.uniform_regret()
+
+    def in_hindsight(self) -> bool:
+        """Whether regret is against the one action that was best over all rounds so far.
+
+        Otherwise it is against the best action of every round. In hindsight `settle` gives, as the best
+        mean of a round, what the largest sum of the means of one action grows by.
+        """
+        return False
+
     def in_words(self) -> str:
         """For titles: its name, and its numbers."""
         numbers = {name: value for name, value in vars(self).items() if type(value) in (int, float)}

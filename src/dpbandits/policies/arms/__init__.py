@@ -3,6 +3,7 @@
 from dpbandits.policies.arms.adaptive_klucb import AdaptiveKLUCB
 from dpbandits.policies.arms.adaptive_ucb import AdaptiveUCB
 from dpbandits.policies.arms.beta_thompson import BetaThompson
+from dpbandits.policies.arms.exp3 import Exp3
 from dpbandits.policies.arms.gaussian_thompson import GaussianThompson
 from dpbandits.policies.arms.hybrid_thompson import HybridThompson
 from dpbandits.policies.arms.klucb import KLUCB
@@ -12,6 +13,7 @@ from dpbandits.policies.arms.lazy_ucb import LazyUCB
 from dpbandits.policies.arms.local_ucb import LocalUCB
 from dpbandits.policies.arms.modified_thompson import ModifiedThompson
 from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
+from dpbandits.policies.arms.private_exp3 import PrivateExp3
 from dpbandits.policies.arms.private_imed import PrivateIMED
 from dpbandits.policies.arms.private_klucb import PrivateKLUCB
 from dpbandits.policies.arms.successive_elimination import SuccessiveElimination
@@ -27,6 +29,7 @@ __all__ = [
     "AdaptiveKLUCB",
     "AdaptiveUCB",
     "BetaThompson",
+    "Exp3",
     "GaussianThompson",
     "HybridThompson",
     "LazyBetaThompson",
@@ -35,6 +38,7 @@ __all__ = [
     "LocalUCB",
     "ModifiedThompson",
     "NoiseAwareIMED",
+    "PrivateExp3",
     "PrivateIMED",
     "PrivateKLUCB",
     "SuccessiveElimination",
