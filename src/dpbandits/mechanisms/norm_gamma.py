@@ -4,12 +4,12 @@ A vector x ∈ Rⁿ is released as y with density ∝ exp(−‖(y − x)/w‖�
 polar coordinates the volume is rⁿ⁻¹ dr, so that y = x + w·R·U with R ~ Gamma(n, s), that is ½s times a
 chi-squared number of 2n degrees of freedom, and U uniform on the unit sphere: normals over their norm.
 
-**Why private.** By the triangle inequality moving x by Δ changes the log density by at most ‖Δ/w‖₂/s, and
-by that much where y − x is a positive multiple of Δ far out. So one draw is (‖Δ/w‖₂/s)-DP, and s = Δ₂/ε does
-for an L2 sensitivity of Δ₂. (Laplace noise on each coordinate is the same with the L1 norm, for n
-independent draws.) Nodes of a tree add up: with L levels s = LΔ₂/ε.
+**Why private.** By the triangle inequality moving x by Δ changes the log density by at most ‖Δ/w‖₂/s,
+and by just that where y − x = cΔ, c ≥ 1. So one draw is (‖Δ/w‖₂/s)-DP, and s = Δ₂/ε does for an L2
+sensitivity of Δ₂. (Laplace noise on each coordinate is the same with the L1 norm, and n independent
+draws.) Nodes of a tree add up: with L levels s = LΔ₂/ε.
 
-**How large it is.** E[R²] = s²n(n+1) is shared by n coordinates of equal law: their standard deviation is
+**How large it is.** E[R²] = s²n(n+1) is shared by n coordinates of one law: their deviation is
 
     Gamma       w √(n+1) L Δ₂/ε,
     Laplace     √2 L Δ₁/ε,          Δ₁ the L1 sensitivity,
