@@ -2,8 +2,9 @@
 
 All intervals are at LEVEL, by Student's t; those of medians and shares, which suit runs that fall into
 two groups, assume nothing about the law of the runs. Runs of one policy are independent of each other
-and of those of other policies unless two policies are compared on common seeds, where that makes an interval
-longer than it need be, not shorter (rewards are shared, so differences vary less than is allowed for).
+and of those of other policies unless two policies are compared on common seeds, where that makes an
+interval longer than it need be, not shorter (rewards are shared, so differences vary less than is
+allowed for).
 """
 
 import math
@@ -66,10 +67,9 @@ def median_of(runs: ArrayLike) -> Interval:
     from scipy.stats import binom
 
     values = np.sort(np.asarray(runs, dtype=float))
-    # The median is below the k-th smallest with probability P[B < k], B heads of as many fair coins.
+    # The median is below the k-th smallest with probability P[B < k], B heads of as many fair coins:
+    # the largest k for which that is at most half of what is left of LEVEL.
     rank = int(binom.ppf((1.0 - LEVEL) / 2.0, values.size, 0.5))
-    if binom.cdf(rank - 1, values.size, 0.5) > (1.0 - LEVEL) / 2.0:
-        rank -= 1
     if values.ndim != 1 or rank < 1:
         raise InvalidInput(f"a median's interval needs 8 runs or more, got {values.size}")
     return Interval(float(np.median(values)), float(values[rank - 1]), float(values[-rank]))

@@ -61,6 +61,15 @@ def speaks_from(share: Callable[[float], float]) -> float:
     return float(next(horizon for horizon in horizons if share(horizon) < 1.0))
 
 
+def power_of_ten(number: float) -> str:
+    """Ten to the nearest whole power.
+
+    >>> power_of_ten(100_000)
+    '10⁵'
+    """
+    return "10" + str(round(math.log10(number))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def in_words(horizon: float) -> str:
     """A number of rounds with one digit.
 
@@ -68,4 +77,4 @@ def in_words(horizon: float) -> str:
     'T ≈ 7·10⁵'
     """
     digit, power = f"{horizon:.0e}".split("e")
-    return f"T ≈ {digit}·10{str(int(power)).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return f"T ≈ {digit}·{power_of_ten(10 ** int(power))}"
