@@ -71,8 +71,8 @@ def test_medians_and_shares_by_hand() -> None:
     assert median_of(range(8)) == (3.5, 0.0, 7.0)
     with pytest.raises(InvalidInput, match="8 runs or more"):
         median_of(range(7))
-    assert share_of(0, 10) == (0.0, 0.0, pytest.approx(1.0 - 0.005**0.1))
-    assert share_of(10, 10) == (1.0, pytest.approx(0.005**0.1), 1.0)
+    assert share_of(0, 10) == pytest.approx((0.0, 0.0, 1.0 - 0.005**0.1))
+    assert share_of(10, 10) == pytest.approx((1.0, 0.005**0.1, 1.0))
     assert p_of_less(range(5), range(5, 10)) == pytest.approx(1 / math.comb(10, 5))
     assert p_of_less(range(5, 10), range(5)) > 0.99
 

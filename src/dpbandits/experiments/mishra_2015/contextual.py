@@ -113,9 +113,10 @@ class ContextualRegret(Figure):
         for axes, ((kind, epsilon), measured) in zip(panels, self.measured(traces).items(), strict=True):
             draw_medians(axes, measured, measured.trace.policies)
             axes.set_title(f"{kind}, ε = {epsilon:g} (dotted: uniform play)")
+            axes.set(yscale="log", ylim=(10.0, None))
         for row in range(len(_KINDS)):
-            panels[row * len(EPSILONS)].set_ylabel("regret (median; shaded: 10 to 90 % of runs)")
-        panels[0].legend(frameon=False, fontsize="x-small")
+            panels[row * len(EPSILONS)].set_ylabel("regret (median, 10 to 90 %)")
+        panels[0].legend(frameon=False, fontsize="x-small", loc="center right")
         return figure
 
     def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:

@@ -83,6 +83,7 @@ def draw_medians(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
     axes.plot(rounds, rounds * measured.uniform, ":", color="gray")
     axes.set_xlabel("round")
     axes.margins(x=0)
+    axes.locator_params(axis="x", nbins=4)  # long numbers would touch
     light_axes(axes)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:,.0f}")
@@ -136,7 +137,7 @@ class TreeRegret(Figure):
             draw_medians(over_time, measured, labels)
             over_time.set_title(f"ε = {epsilon:g} (dotted: uniform play)")
             draw_shares(ends, measured, labels)
-        panels[0].set_ylabel("regret (median; shaded: 10 to 90 % of runs)")
+        panels[0].set_ylabel("regret (median, 10 to 90 %)")
         panels[len(EPSILONS)].set_ylabel("share of runs")
         panels[0].legend(frameon=False, fontsize="x-small")
         return figure
