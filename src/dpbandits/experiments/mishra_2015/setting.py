@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.experiments.evidence import LEVEL, Interval, median_of, p_of_less, share_of
+from dpbandits.experiments.evidence import Interval, median_of, p_of_less, share_of
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import PureDP
@@ -170,4 +170,4 @@ class TreeRegret(Figure):
         )
 
 
-ENDS = f"Intervals in brackets are at {LEVEL:.0%}. "
+ENDS = "Intervals in brackets are at 99 %. "

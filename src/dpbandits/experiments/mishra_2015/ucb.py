@@ -61,6 +61,11 @@ class TreeUCBRegret(TreeRegret):
             "D.1, not private": TreeUCB(privacy=NonPrivate(), confidence="chernoff"),
         }
 
+    def describe_scale(self, scale: Scale) -> str:
+        """And the long one."""
+        rounds, runs = self._LONG[scale]
+        return f"{super().describe_scale(scale)}; T = {power_of_ten(rounds)}, {runs} runs"
+
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """And one as printed that is long enough for the bound to say something."""
         rounds, runs = self._LONG[scale]
