@@ -11,13 +11,13 @@ import pytest
 from movielens_files import write_100k
 from needed import missing
 
-from dpbandits import Policy, simulate
+from dpbandits import Policy, PureDP, simulate
 from dpbandits.engine import Chance, has_pauses
 from dpbandits.engine.state import classes, leaves
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import policy_kinds
 from dpbandits.policies.arms import UniformArms
-from dpbandits.policies.linear import LinUCB
+from dpbandits.policies.linear import LinUCB, TreeContextualThompson
 from dpbandits.policies.matroid import UniformBases
 from dpbandits.testing import example_environment, example_policies
 from dpbandits.testing.examples import uniform_policy
@@ -66,8 +66,10 @@ def _code_of(policy: Policy) -> tuple[Any, ...]:
 # At each kind of budget, which decides what noise is drawn; where the code is the same, once.
 POLICIES = {
     _code_of(policy): policy
-    for kind in policy_kinds().values()
-    for policy in example_policies(kind)
+    for policy in (
+        *(policy for kind in policy_kinds().values() for policy in example_policies(kind)),
+        TreeContextualThompson(privacy=PureDP(1.0), noise="gamma"),
+    )
     if _plays_on_gpu(policy)
 }
 

@@ -4,10 +4,20 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpbandits.errors import InvalidInput
 from dpbandits.experiments import Claim, Verdict
-from dpbandits.experiments.evidence import LEVEL, mean_of, ratio_of, slope_across, slope_over
+from dpbandits.experiments.evidence import (
+    LEVEL,
+    mean_of,
+    median_of,
+    p_of_less,
+    ratio_of,
+    share_of,
+    slope_across,
+    slope_over,
+)
 
 
 def test_four_words_and_no_other() -> None:
@@ -40,6 +50,31 @@ def test_intervals_hold_as_often_as_they_say(factor: float) -> None:
         held += [one.low <= factor * truth <= one.high for one, truth in (*truths, *slopes)]
     assert pytest.approx(0.99) == LEVEL
     assert (held >= 970).all() if factor == 1.0 else (held < 970).all()
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.6])
+def test_intervals_of_medians_and_shares_hold_for_runs_in_two_groups(factor: float) -> None:
+    """As above: fewer than 970 of 1000 with probability below 10⁻⁶; the control moves the truth."""
+    chance, held, law = np.random.default_rng(6), np.zeros(2), binom(40, 0.3)
+    for _ in range(1000):
+        runs = np.where(chance.random(40) < 0.3, 9.0, 1.0) * chance.exponential(1.0, 40)
+        # P[run ≤ m] = 0.7 (1 − e^−m) + 0.3 (1 − e^−m/9) is ½ at the median.
+        median, share = median_of(runs), share_of(int(law.rvs(random_state=chance)), 40)
+        truths = ((median, 1.094283), (share, 0.3))
+        held += [one.low <= factor * truth <= one.high for one, truth in truths]
+    assert 0.7 * math.exp(-1.094283) + 0.3 * math.exp(-1.094283 / 9) == pytest.approx(0.5, abs=1e-5)
+    assert (held >= 970).all() if factor == 1.0 else (held < 970).all()
+
+
+def test_medians_and_shares_by_hand() -> None:
+    # Of eight runs the median is outside the range of all with probability 2/2⁸ < 1 %.
+    assert median_of(range(8)) == (3.5, 0.0, 7.0)
+    with pytest.raises(InvalidInput, match="8 runs or more"):
+        median_of(range(7))
+    assert share_of(0, 10) == pytest.approx((0.0, 0.0, 1.0 - 0.005**0.1))
+    assert share_of(10, 10) == pytest.approx((1.0, 0.005**0.1, 1.0))
+    assert p_of_less(range(5), range(5, 10)) == pytest.approx(1 / math.comb(10, 5))
+    assert p_of_less(range(5, 10), range(5)) > 0.99
 
 
 def test_what_has_no_interval_is_refused() -> None:

@@ -39,6 +39,10 @@ OTHERS: list[tuple[Policy, Environment]] = [
         example_environment(dpb.LinearContexts),
     ),
     (
+        dpb.linear.TreeContextualThompson(privacy=dpb.PureDP(1.0), noise="gamma"),
+        example_environment(dpb.LinearContexts),
+    ),
+    (
         dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
         example_environment(dpb.MatroidBases),
     ),

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpbandits.errors import AuditError
 from dpbandits.mechanisms.exact import ExactNoise, on_grid
+from dpbandits.mechanisms.norm_gamma import draw_norm_gamma
 from dpbandits.mechanisms.wishart import draw_wishart, matrix_size
 
 
@@ -126,6 +127,12 @@ class RecordingNoise:
         self.draws.append(Draw("wishart", location, scale, result, dof))
         return result
 
+    def norm_gamma(self, location: Any, scale: Any) -> Any:
+        """A remembered draw of the Gamma mechanism: one for the whole vector."""
+        drawn = np.empty(location.size)
+        draw_norm_gamma(self.generator, location, drawn, 1.0, scale)
+        return self._keep("norm_gamma", location, scale, drawn)
+
 
 @dataclass
 class ForcedNoise:
@@ -176,6 +183,10 @@ class ForcedNoise:
     def wishart(self, location: Any, dof: int, scale: float) -> Any:
         """The recorded result."""
         return self._force("wishart", location, scale, None, dof)
+
+    def norm_gamma(self, location: Any, scale: Any) -> Any:
+        """The recorded result."""
+        return self._force("norm_gamma", location, scale, None)
 
 
 def _told_apart(one: Any, other: Any) -> list[str]:

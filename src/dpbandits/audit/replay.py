@@ -8,6 +8,7 @@ What differs is where the draws were centred, and that difference is the cost:
 
 - Laplace: Σ \|Δlocation\|/scale, to be at most ε;
 - Gaussian: √Σ (Δlocation/scale)², to be at most μ;
+- the Gamma mechanism, one draw of a vector: ‖Δlocation/scale‖₂, to add up to at most ε;
 - a coin: the larger log ratio of its probabilities;
 - Wishart: √(moved draws/m) of the limit, where m of them are what (ε, δ) pays for by their theorem, and
   each may have moved by aaᵀ − bbᵀ with rows within the declared norm only.
@@ -431,6 +432,8 @@ def _draw_cost(one: Draw, other: Draw, pure: bool) -> float:
         squares = float(np.sum(ratio**2))
     if one.kind == "normal":
         return math.inf if pure and ratio.any() else squares
+    if one.kind == "norm_gamma":
+        return math.sqrt(squares) if pure else curves.pure_mu(math.sqrt(squares)) ** 2
     return float(np.sum(ratio)) if pure else sum(curves.laplace_mu(float(r)) ** 2 for r in ratio.flat)
 
 

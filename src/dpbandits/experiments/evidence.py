@@ -1,8 +1,10 @@
-"""Numbers with intervals, for verdicts: means, ratios of means, and slopes on log axes.
+"""Numbers with intervals, for verdicts: means, ratios of means, slopes on log axes, medians and shares.
 
-All intervals are at LEVEL, by Student's t. Runs of one policy are independent of each other and of those
-of other policies unless two policies are compared on common seeds, where that makes an interval longer
-than it need be, not shorter (rewards are shared, so differences vary less than is allowed for).
+All intervals are at LEVEL, by Student's t; those of medians and shares, which suit runs that fall into
+two groups, assume nothing about the law of the runs. Runs of one policy are independent of each other
+and of those of other policies unless two policies are compared on common seeds, where that makes an
+interval longer than it need be, not shorter (rewards are shared, so differences vary less than is
+allowed for).
 """
 
 import math
@@ -58,6 +60,36 @@ def slope_over(rounds: ArrayLike, curves: ArrayLike) -> Interval:
     """The mean of the runs' own slopes of ln(curve) against ln(rounds); `curves` is (runs, points)."""
     logs = np.log(_positive(curves))
     return mean_of(logs @ _slope_weights(rounds))
+
+
+def median_of(runs: ArrayLike) -> Interval:
+    """The median of independent runs, between two of them: ranks by the binomial law."""
+    from scipy.stats import binom
+
+    values = np.sort(np.asarray(runs, dtype=float))
+    # The median is below the k-th smallest with probability P[B < k], B heads of as many fair coins:
+    # the largest k for which that is at most half of what is left of LEVEL.
+    rank = int(binom.ppf((1.0 - LEVEL) / 2.0, values.size, 0.5))
+    if values.ndim != 1 or rank < 1:
+        raise InvalidInput(f"a median's interval needs 8 runs or more, got {values.size}")
+    return Interval(float(np.median(values)), float(values[rank - 1]), float(values[-rank]))
+
+
+def share_of(times: int, runs: int) -> Interval:
+    """How often something happens, seen so many times in independent runs (Clopper and Pearson)."""
+    from scipy.stats import beta
+
+    tail = (1.0 - LEVEL) / 2.0
+    low = float(beta.ppf(tail, times, runs - times + 1)) if times > 0 else 0.0
+    high = float(beta.isf(tail, times + 1, runs - times)) if times < runs else 1.0
+    return Interval(times / runs, low, high)
+
+
+def p_of_less(one: ArrayLike, other: ArrayLike) -> float:
+    """The p-value of runs of one being smaller than the other's: Mann and Whitney, one-sided."""
+    from scipy.stats import mannwhitneyu
+
+    return float(mannwhitneyu(one, other, alternative="less").pvalue)
 
 
 def _mean_and_variance(runs: ArrayLike) -> tuple[NDArray[np.float64], float]:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.engine import Noise
 from dpbandits.engine.state import COUNT, FROM_RECIPE, NOT_NEGATIVE, Limits, exactly
+from dpbandits.mechanisms.norm_gamma import draw_norm_gamma
 from dpbandits.privacy.budgets import Budget, PureDP
 from dpbandits.privacy.calibration import gaussian_scale, laplace_scale
 from dpbandits.sums.batches import worst_of_many
@@ -139,7 +140,7 @@ def start_tree(
     """An empty tree for each slot, calibrated so that everything they ever release costs one budget.
 
     `sensitivity` is what replacing one datum moves a leaf by, coordinates divided by their `widths`: in
-    L1 under ε-DP, in L2 otherwise.
+    L1 under ε-DP, in L2 otherwise and where leaves are released by `release_vector_leaf`.
     `leaves` is how many a slot will have at most; without it, trees double.
     """
     checks.open_unit(root_share=root_share)
@@ -178,15 +179,32 @@ def start_tree(
 def release_leaf(public: Tree, secret: Leaves, slot: int, noise: Noise) -> None:
     """Close the open leaf of a slot and release the node that it completes."""
     place = merge_leaf(public, secret, slot)
-    which = min(int(public.finished[slot]), public.size.size - 1)
-    ends = public.leaves[slot] + 1 == public.size[which]
-    scale = public.root[which] if ends else public.inner[which]
+    scale = _node_scale(public, slot)
     for axis in range(public.total.shape[1]):
         wide = scale * public.widths[axis]
         value = secret.nodes[slot, place, axis]
         drawn = noise.laplace(value, wide) if public.laplace else noise.normal(value, wide)
         public.prefix[slot, place + 1, axis] = public.prefix[slot, place, axis] + drawn
     finish_leaf(public, slot, place, scale * scale * (2.0 if public.laplace else 1.0))
+
+
+@register_jitable(forceinline=True)
+def release_vector_leaf(public: Tree, secret: Leaves, slot: int, noise: Noise) -> None:
+    """The same by the Gamma mechanism, under ε-DP: one draw for all coordinates of the node."""
+    place = merge_leaf(public, secret, slot)
+    scale, node = _node_scale(public, slot), public.prefix[slot, place + 1]
+    draw_norm_gamma(noise, secret.nodes[slot, place], node, scale, public.widths)
+    for axis in range(node.size):
+        node[axis] += public.prefix[slot, place, axis]
+    finish_leaf(public, slot, place, scale * scale * (node.size + 1.0))
+
+
+@register_jitable(forceinline=True)
+def _node_scale(public: Tree, slot: int) -> float:
+    """The scale of the node that the open leaf completes."""
+    which = min(int(public.finished[slot]), public.size.size - 1)
+    ends = public.leaves[slot] + 1 == public.size[which]
+    return float(public.root[which] if ends else public.inner[which])
 
 
 @register_jitable(forceinline=True)

@@ -131,6 +131,7 @@ ALL += [
     dpb.matroids.MatroidThompson(prior="beta"),
     dpb.kernels.Capri(privacy=MU, first_epoch=7, width=0.02, copies=True),
     dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart"),
+    dpb.linear.TreeContextualUCB(privacy=dpb.PureDP(1.0), noise="gamma"),
 ]
 
 

@@ -171,9 +171,12 @@ class TreeThompson(TrustedPolicy):
        back into [0, n_a], θ_a ~ Beta(r_a+1, n_a−r_a+1), and the largest is played. n_a counts from 2 on.
 
     c = `constant` is the paper's 192. gap_phase=False is the paper's experiment (D.1): no phase 1, and
-    `burn_in` pulls of every arm in phase 2; by default five standard deviations of the noise of the
-    largest prefix, at most T/(2k). Without noise to wait for (Γ < 1, as with `NonPrivate`) phase 3 is
-    all there is. Under Gaussian budgets μ stands for ε.
+    `burn_in` pulls of every arm in phase 2, of which the paper says only that they are fewer. The
+    default is our own rule: five standard deviations of the noise of the largest prefix, at most T/(2k).
+    Our readings besides: n_a is set back to 0 before phase 2 (the plays of phase 1 are in no tree, and
+    would make samples too low), r_a is brought back into its range, and log is log2, as in appendix C.
+    Without noise to wait for (Γ < 1, as with `NonPrivate`) phase 3 is all there is. Under Gaussian
+    budgets μ stands for ε.
 
     **Guarantee.** Neighbours replace one reward. It is either in one batch of phase 1, released once, or
     in one leaf of one tree, and so in at most L = bit_length(leaves) nodes, each released once with

@@ -125,6 +125,8 @@ class TreeUCB(OncePerBatch):
     in n_a and r_a as if they had come back like those before.
 
     With γ = `failure`, Γ = ln²T·ln(k T ln T/γ)/ε₀ bounds the noise of all rounds with probability 1 − γ.
+    Our readings, where the paper is silent: its logarithms are natural (with binary ones Γ would be
+    three times as large), and r_a is brought back into its range.
     Under Gaussian budgets Γ = L√(2 ln(kT/γ))/μ₀ does: a prefix is at most L nodes of variance L/μ₀².
 
     **Guarantee.** Neighbours replace one reward. It is in one leaf, of sensitivity 1, in at most

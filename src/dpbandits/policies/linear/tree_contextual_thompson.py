@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.policies.linear.shared.choosing import most_promising_arm, most_rewarding
-from dpbandits.policies.linear.tree_contextual_ucb import Contextual, TreeContextual
+from dpbandits.policies.linear.tree_contextual_ucb import Contextual, GammaNoise, TreeContextual
 
 
 class Public(Contextual):
@@ -26,6 +26,10 @@ class Public(Contextual):
                 value += self.lower[k, i] * self.draw[1, k]
             self.draw[0, i] = self.mean[0, i] + self.settings.alpha * value
         return most_rewarding(context[0], self.draw[0], explore)
+
+
+class GammaPublic(GammaNoise, Public):
+    """The same with the Gamma mechanism's noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +53,7 @@ class TreeContextualThompson(TreeContextual):
     status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 4"
     state: ClassVar = Public
+    gamma_state: ClassVar = GammaPublic
 
     spread: Annotated[float, "A factor on the deviation of samples."] = 0.5
 

@@ -2,13 +2,14 @@ r"""Contextual UCB on Laplace trees (Mishra & Thakurta 2015, Algorithm 3), corre
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 
 from dpbandits import checks
 from dpbandits.engine import Chance, Noise
+from dpbandits.errors import BudgetNotAccepted, InvalidInput
 from dpbandits.mechanisms.gram import pair_size, pair_widths
 from dpbandits.policies.linear.shared.algebra import cholesky, invert, multiply, norm_bound
 from dpbandits.policies.linear.shared.choosing import REACH
@@ -21,12 +22,13 @@ from dpbandits.policies.linear.shared.trees import (
     TreeState,
     choose,
     close_leaf,
+    close_vector_leaf,
     leaf_waits,
     read_block,
     start_tree_state,
 )
 from dpbandits.policies.released import Reading, Z
-from dpbandits.privacy.budgets import EVERY_KIND, PureDP
+from dpbandits.privacy.budgets import EVERY_KIND, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.linear import LinearContexts
 from dpbandits.sums.binary_tree import start_tree
@@ -45,9 +47,17 @@ class Contextual(TreeState):
         """Release the last round's leaf and restate the regression."""
         if leaf_waits(self):
             close_leaf(self, secret, noise)
-            for block in range(self.mean.shape[0]):
-                read_block(self, block)
-                _restate(self, block)
+            restate_all(self)
+
+
+class GammaNoise:
+    """The verb of states whose nodes have the Gamma mechanism's noise."""
+
+    def release(self: Any, secret: TreeRows, noise: Noise) -> None:
+        """The same with one draw for all numbers of the node."""
+        if leaf_waits(self):
+            close_vector_leaf(self, secret, noise)
+            restate_all(self)
 
 
 class Public(Contextual):
@@ -56,6 +66,18 @@ class Public(Contextual):
     def select(self, context: Any, explore: Chance) -> int:
         """The largest upper bound."""
         return choose(self, context[0], self.settings.alpha, explore)
+
+
+class GammaPublic(GammaNoise, Public):
+    """The same with the Gamma mechanism's noise."""
+
+
+@register_jitable(forceinline=True)
+def restate_all(public: Any) -> None:
+    """The regression of every block, from what is released."""
+    for block in range(public.mean.shape[0]):
+        read_block(public, block)
+        _restate(public, block)
 
 
 @register_jitable(forceinline=True)
@@ -97,20 +119,59 @@ class TreeContextual(OncePerLeaf):
     needs_horizon: ClassVar[bool] = True
     compiles: ClassVar[bool] = True
     state: ClassVar[type[Contextual]]
+    gamma_state: ClassVar[type[Contextual]]
+
+    split: Annotated[
+        Literal["none", "paper"],
+        '"none": all numbers are one stream; "paper": a stream each, with equal parts of ε, as printed.',
+    ] = "none"
+    noise: Annotated[
+        Literal["numbers", "gamma"],
+        '"numbers": a draw for each number of a node; "gamma": one for all, by the Gamma mechanism.',
+    ] = "numbers"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of(("none", "paper"), split=self.split)
+        checks.one_of(("numbers", "gamma"), noise=self.noise)
+        changed = self.split == "paper" or self.noise == "gamma"
+        if changed and not isinstance(self.privacy, PureDP | NonPrivate):
+            raise BudgetNotAccepted(
+                f"the printed split and the Gamma mechanism are for PureDP, got {self.privacy!r}"
+            )
+        if self.split == "paper" and self.noise == "gamma":
+            raise InvalidInput("the Gamma mechanism is for one stream of vectors: use split='none'")
 
     def begin(self, problem: LinearContexts) -> tuple[Any, Any]:
         """Empty trees."""
+        self.delivered(problem)  # which may refuse
         dim, blocks = problem.dimension, problem.blocks
         leaves = None if problem.horizon is None else max(problem.horizon - 1, 1)
-        if isinstance(self.privacy, PureDP):
-            widths, sensitivity = None, row_change(dim, blocks)
-        else:
+        widths, sensitivity = None, row_change(dim, blocks)
+        if self.split == "paper":
+            sensitivity = float(pair_size(dim))  # Lap(L/ε₀) for each
+        elif self.noise == "gamma" or not isinstance(self.privacy, PureDP):
             widths, sensitivity = np.tile(pair_widths(dim), blocks), 1.0
         tree, secret = start_tree(
             1, blocks * pair_size(dim), sensitivity, self.privacy, leaves=leaves, widths=widths
         )
+        private_vectors = self.noise == "gamma" and isinstance(self.privacy, PureDP)
+        state = self.gamma_state if private_vectors else self.state
         settings = Settings(float(self._exploration()))
-        return start_tree_state(self.state, problem, tree, secret, np.zeros((0, 4)), settings)
+        return start_tree_state(state, problem, tree, secret, np.zeros((0, 4)), settings)
+
+    def delivered(self, problem: LinearContexts) -> Budget:
+        """The budget; with the printed split, what its noise is worth for rows of bounded norm."""
+        if self.split == "none" or not isinstance(self.privacy, PureDP):
+            return self.privacy
+        dim = problem.dimension
+        share = row_change(dim, problem.blocks) / pair_size(dim)
+        if share > 1.0:
+            raise InvalidInput(
+                f"split='paper' is for numbers that move by at most 1 each: with {dim} features here it "
+                f"is {PureDP(share * self.privacy.epsilon)}, not {self.privacy}"
+            )
+        return PureDP(share * self.privacy.epsilon)
 
     def _exploration(self) -> float:
         raise NotImplementedError
@@ -127,9 +188,15 @@ class TreeContextual(OncePerLeaf):
         known = bool(public.clock[RELEASED] > 0 and learned)
         return of_ellipsoid(problem, public.mean, shape + noise * (shape @ shape), Z, known=known)
 
+    def refuses_exact_noise(self, problem: Any) -> str:
+        """Noise of the Gamma mechanism is made of products."""
+        if self.noise == "gamma":
+            return "the Gamma mechanism's noise is no draw of a number around a location"
+        return super().refuses_exact_noise(problem)
+
     def guarantee(self, problem: LinearContexts) -> Guarantee:
-        """The budget itself, for any number of rounds."""
-        return linear_guarantee(self.privacy, problem, horizon=True)
+        """What is delivered, for any number of rounds."""
+        return linear_guarantee(self.delivered(problem), problem, horizon=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,16 +208,25 @@ class TreeContextualUCB(TreeContextual):
 
         argmax_x  xᵀÃ⁻¹b̃ + α √(xᵀÃ⁻¹x),   α = `width`,
 
-    while Ã is positive definite; otherwise Ã is replaced by I. Corrected: the paper prints √(xᵀÃx),
-    begins the tree (not the sum) with I, and gives ε₀ = 2ε/(d² + 3d) to each of d(d+3)/2 trees, which
-    is for entries of sensitivity 1; here one vector tree has its sensitivity in L1.
+    while Ã is positive definite; otherwise Ã is replaced by I. Corrected: the paper prints √(xᵀÃx) and
+    begins the tree (not the sum) with I.
 
     **Guarantee.** Neighbours replace one person's features and reward. The paper says differential
-    privacy, but her features choose her own action, so only *joint* DP is possible. Replacing her
-    moves a leaf by at most `row_change` in L1, and the leaf is in one node per level of the tree
-    (`sums/binary_tree.py`), each a Laplace release. Under Gaussian budgets the noise is that of
-    `mechanisms/gram.py`. A tree that is full is put aside and another begins on new people, so the
-    guarantee does not end at the horizon.
+    privacy, but her features choose her own action, so only *joint* DP is possible. Her row is one leaf,
+    of n = d(d+3)/2 numbers, in one node of each of L levels (`sums/binary_tree.py`). Under ε-DP:
+
+    - Laplace noise on each number: replacing her moves a leaf by at most Δ₁ = `row_change` in L1, and
+      Lap(LΔ₁/ε) does.
+    - split="paper": n trees with ε₀ = 2ε/(d² + 3d) each, so Lap(L/ε₀) = Lap(Ln/ε), which is ε-DP where
+      every number moves by at most 1. Rows of bounded norm move by less: it is (Δ₁/n)ε-DP, 0.41ε for
+      d = 5, and that is what is reported. (For one feature it would be 1.5ε, and is refused.)
+    - noise="gamma" (appendix A, `mechanisms/norm_gamma.py`): one draw for all numbers. With the widths w
+      of `pair_widths` her row moves by at most 1 in L2, so the scale is L/ε, and the deviation of each
+      number w √(n+1) L/ε: 6.9 and 9.7 L/ε for d = 5, where Laplace noise has √2 Δ₁ L/ε = 11.6 L/ε, the
+      printed split 28 L/ε.
+
+    Under Gaussian budgets the noise is that of `mechanisms/gram.py`, w √L/μ. A tree that is full is put
+    aside and another begins on new people, so the guarantee does not end at the horizon.
 
     **Regret.** None is proved. Laplace noise keeps Ã indefinite for long, and it then plays by b̃ alone.
 
@@ -163,6 +239,7 @@ class TreeContextualUCB(TreeContextual):
     status: ClassVar[str] = "proved"
     paper: ClassVar[str] = "Mishra & Thakurta 2015, Algorithm 3"
     state: ClassVar = Public
+    gamma_state: ClassVar = GammaPublic
 
     width: Annotated[float, "A factor on the width of the confidence bounds."] = 1.0
 

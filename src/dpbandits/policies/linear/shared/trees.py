@@ -30,6 +30,7 @@ from dpbandits.sums.binary_tree import (
     Tree,
     leaves_released,
     release_leaf,
+    release_vector_leaf,
     tree_levels,
     tree_participation,
 )
@@ -122,6 +123,13 @@ def close_leaf(public: TreeState, secret: TreeRows, noise: Noise) -> None:
     """Release the open leaf."""
     public.clock[RELEASED] = public.clock[ROUND]
     release_leaf(public.tree, secret.leaves, 0, noise)
+
+
+@register_jitable(forceinline=True)
+def close_vector_leaf(public: TreeState, secret: TreeRows, noise: Noise) -> None:
+    """Release the open leaf by the Gamma mechanism."""
+    public.clock[RELEASED] = public.clock[ROUND]
+    release_vector_leaf(public.tree, secret.leaves, 0, noise)
 
 
 @register_jitable(forceinline=True)

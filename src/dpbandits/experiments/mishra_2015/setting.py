@@ -1,0 +1,173 @@
+"""What the figures of the paper share: the arms, and what is said of runs that fall into two groups."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbandits.experiments.evidence import Interval, median_of, p_of_less, share_of
+from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
+from dpbandits.policies import Policy
+from dpbandits.privacy.budgets import PureDP
+from dpbandits.reports.figures import light_axes, line_style, new_figure
+from dpbandits.simulation import Trace
+from dpbandits.worlds import BernoulliArms
+
+PAPER = "Mishra & Thakurta 2015"
+ARMS = BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
+GAPS = tuple(max(ARMS.means) - mean for mean in ARMS.means if mean < max(ARMS.means))
+ROUNDS = 100_000
+EPSILONS = (0.1, 1.0, 10.0)
+SYNTHETIC = "synthetic arms, the paper's data are not known"
+LEVEL_OF_TESTS = 0.01
+TESTS = "one-sided Mann–Whitney tests, 1 % each"
+
+
+class Measured(NamedTuple):
+    """Runs of several policies, against uniform play.
+
+    A run never learns if its regret in the last half of the rounds is over half of `idle` a round.
+    """
+
+    trace: Trace
+    uniform: float  # regret of uniform play, a round
+    idle: float  # regret of what one who has learned nothing, or something wrong, might play, a round
+
+    def final(self, label: str) -> NDArray[np.float64]:
+        """Each run's regret in the end, as a share of uniform play's."""
+        runs: NDArray[np.float64] = self.trace.regret(label)[:, -1]
+        return runs / (float(self.trace.rounds[-1]) * self.uniform)
+
+    def never_learn(self, label: str) -> Interval:
+        """The share of runs that never learn."""
+        rounds, regret = self.trace.rounds, self.trace.regret(label)
+        half = int(np.searchsorted(rounds, rounds[-1] / 2))
+        late = (regret[:, -1] - regret[:, half]) / (rounds[-1] - rounds[half])
+        return share_of(int(np.count_nonzero(late > 0.5 * self.idle)), late.size)
+
+    def said(self, label: str) -> str:
+        """The median with its interval, and how many never learn."""
+        median, lost = median_of(self.final(label)), self.never_learn(label)
+        return f"median {percent(median)} of uniform play, {percent(lost)} of the runs never learn"
+
+    def row(self, label: str) -> dict[str, Any]:
+        """All of it, for the table."""
+        low, high = np.quantile(self.final(label), (0.1, 0.9))
+        return {
+            "median, % of uniform play": percent(median_of(self.final(label))),
+            "10 % to 90 % of runs": f"{100 * low:.3g} to {100 * high:.3g} %",
+            "never learn": percent(self.never_learn(label)),
+        }
+
+
+def percent(share: Interval) -> str:
+    """With its interval."""
+    return f"{100 * share.value:.3g} % [{100 * share.low:.3g}, {100 * share.high:.3g}]"
+
+
+def falls(samples: Sequence[NDArray[np.float64]]) -> bool:
+    """Whether each sample has smaller runs than the one before."""
+    steps = zip(samples[1:], samples[:-1], strict=True)
+    return all(p_of_less(later, before) < LEVEL_OF_TESTS for later, before in steps)
+
+
+def draw_medians(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
+    """The median run of each policy, shaded from the best tenth to the worst; dotted: uniform play."""
+    rounds = measured.trace.rounds
+    for index, label in enumerate(labels):
+        runs, style = measured.trace.regret(label), line_style(index)
+        low, median, high = np.quantile(runs, (0.1, 0.5, 0.9), axis=0)
+        axes.plot(rounds, median, label=label, **style)
+        axes.fill_between(rounds, low, high, color=style["color"], alpha=0.12, linewidth=0)
+    axes.plot(rounds, rounds * measured.uniform, ":", color="gray")
+    axes.set_xlabel("round")
+    axes.margins(x=0)
+    axes.locator_params(axis="x", nbins=4)  # long numbers would touch
+    light_axes(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:,.0f}")
+
+
+def draw_shares(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
+    """How many runs end with at most so much regret."""
+    for index, label in enumerate(labels):
+        axes.ecdf(100 * measured.final(label), label=label, **line_style(index))
+    axes.set_xlabel("regret in the end, % of uniform play")
+    light_axes(axes)
+
+
+class TreeRegret(Figure):
+    """Regret of one algorithm as printed and as in D.1, beside its twin; one column for each ε."""
+
+    _RUNS: ClassVar = 200  # at both scales: fewer do not tell two groups of runs from others
+
+    def policies(self, privacy: PureDP) -> dict[str, Policy]:
+        """By label; the first as printed, the second as in D.1 with the printed split."""
+        raise NotImplementedError
+
+    def describe_scale(self, scale: Scale) -> str:
+        """Rounds and runs."""
+        return f"T = 10⁵, {self._RUNS} runs, synthetic arms"
+
+    def simulations(self, scale: Scale) -> dict[str, Simulation]:
+        """One for each ε."""
+        return {
+            f"eps-{epsilon:g}": Simulation(
+                policies=self.policies(PureDP(epsilon)),
+                environment=ARMS,
+                rounds=ROUNDS,
+                runs=self._RUNS,
+            )
+            for epsilon in EPSILONS
+        }
+
+    @staticmethod
+    def measured(traces: Mapping[str, Trace]) -> dict[float, Measured]:
+        """By ε; one who stays with the second-best arm has learned something wrong."""
+        uniform = ARMS.uniform_regret()
+        return {e: Measured(traces[f"eps-{e:g}"], uniform, min(GAPS)) for e in EPSILONS}
+
+    def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
+        """Medians over time, and how the runs end."""
+        figure, panels = new_figure(len(EPSILONS), rows=2, width=4.6, height=3.4)
+        for column, (epsilon, measured) in enumerate(self.measured(traces).items()):
+            labels = measured.trace.policies
+            over_time, ends = panels[column], panels[column + len(EPSILONS)]
+            draw_medians(over_time, measured, labels)
+            over_time.set_title(f"ε = {epsilon:g} (dotted: uniform play)")
+            draw_shares(ends, measured, labels)
+        panels[0].set_ylabel("regret (median, 10 to 90 %)")
+        panels[len(EPSILONS)].set_ylabel("share of runs")
+        panels[0].legend(frameon=False, fontsize="x-small")
+        return figure
+
+    def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:
+        """Medians, spread and runs that never learn."""
+        problem = ARMS.problem(ROUNDS)
+        return [
+            {
+                "asked for": f"{epsilon:g}-DP",
+                "policy": label,
+                "guarantee": str(policy.guarantee(problem).budget),
+                **measured.row(label),
+            }
+            for epsilon, measured in self.measured(traces).items()
+            for label, policy in self.policies(PureDP(epsilon)).items()
+        ]
+
+    def falls_with_budget(self, traces: Mapping[str, Trace], differs: str) -> Claim:
+        """The algorithm of D.1 with the printed split, at more and more ε."""
+        measured = self.measured(traces)
+        label = measured[1.0].trace.policies[1]
+        return Claim(
+            paper="Regret falls as ε grows: noise is in proportion to 1/ε (Lemma 5)",
+            criterion=f"{label}: the runs' regret at ε = 1 is below that at 0.1, and at 10 below that "
+            f"at 1 ({TESTS})",
+            measured="; ".join(f"ε = {e:g}: {one.said(label)}" for e, one in measured.items()),
+            holds=falls([one.final(label) for one in measured.values()]),
+            differs=differs,
+        )
+
+
+ENDS = "Intervals in brackets are at 99 %. "
