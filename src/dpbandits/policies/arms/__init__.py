@@ -2,6 +2,7 @@
 
 from dpbandits.policies.arms.adaptive_klucb import AdaptiveKLUCB
 from dpbandits.policies.arms.adaptive_ucb import AdaptiveUCB
+from dpbandits.policies.arms.best_arm_race import BestArmRace
 from dpbandits.policies.arms.beta_thompson import BetaThompson
 from dpbandits.policies.arms.gaussian_thompson import GaussianThompson
 from dpbandits.policies.arms.hybrid_thompson import HybridThompson
@@ -14,6 +15,7 @@ from dpbandits.policies.arms.modified_thompson import ModifiedThompson
 from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
 from dpbandits.policies.arms.private_imed import PrivateIMED
 from dpbandits.policies.arms.private_klucb import PrivateKLUCB
+from dpbandits.policies.arms.sequential_halving import SequentialHalving
 from dpbandits.policies.arms.successive_elimination import SuccessiveElimination
 from dpbandits.policies.arms.thompson_ucb import ThompsonUCB
 from dpbandits.policies.arms.tree_thompson import TreeThompson
@@ -26,6 +28,7 @@ __all__ = [
     "UCB1",
     "AdaptiveKLUCB",
     "AdaptiveUCB",
+    "BestArmRace",
     "BetaThompson",
     "GaussianThompson",
     "HybridThompson",
@@ -37,6 +40,7 @@ __all__ = [
     "NoiseAwareIMED",
     "PrivateIMED",
     "PrivateKLUCB",
+    "SequentialHalving",
     "SuccessiveElimination",
     "ThompsonUCB",
     "TreeThompson",
