@@ -28,12 +28,12 @@ from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.reports.tables import Row, text_table
+from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import Player, Seeds, Watch, problem_of
 from dpbandits.wording import ROUNDING, number
 from dpbandits.worlds import BernoulliArms, Environment
 
 Integers = NDArray[np.int64]
-_TOGETHER = 64  # runs played in one compiled call
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,15 +120,17 @@ def identify(
     seed: int | None = None,
     max_rounds: int = 10_000_000,
     threads: int | None = None,
+    progress: bool = True,
 ) -> Identification:
     """Let a policy search for the best arm, many times, each until it stops or for `max_rounds`.
 
     Run r meets the same chances and the same noise stream as in `simulate`, whatever the number of
-    threads; without a `seed` a fresh one is drawn and kept.
+    threads; without a `seed` a fresh one is drawn and kept. `progress` says on the standard error what
+    is being compiled.
 
     >>> from dpbandits.policies.arms import BestArmRace
     >>> found = identify(
-    ...     BestArmRace(privacy=PureDP(1.0)), BernoulliArms((0.8, 0.5)), runs=20, seed=1
+    ...     BestArmRace(privacy=PureDP(1.0)), BernoulliArms((0.8, 0.5)), runs=20, seed=1, progress=False
     ... )
     >>> found.wrong, found.unfinished
     (0, 0)
@@ -141,22 +143,21 @@ def identify(
         seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
     checks.seed(seed)
     _check_searches(policy, environment, max_rounds)
-    states = Seeds.of(seed, range(runs)).states
-    first, stop = _Searcher(policy, environment, max_rounds), threading.Event()
+    states, stop = Seeds.of(seed, range(runs)).states, threading.Event()
+    say = RoundsBar(0, show=progress).say
 
-    def search(searcher: "_Searcher | None", some: Words) -> Integers:
-        searcher = searcher or _Searcher(policy, environment, max_rounds)
-        return searcher.search(some, stop)
+    def searcher() -> _Searcher:
+        return _Searcher(policy, environment, max_rounds, Watch(say=say, stop=stop))
 
+    first = searcher()  # which compiles
     shares = [states[at::threads] for at in range(min(threads, runs))]
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures = [
-            pool.submit(search, first if at == 0 else None, share) for at, share in enumerate(shares)
-        ]
+        futures = [pool.submit(first.search, shares[0])]
+        futures += [pool.submit(lambda some: searcher().search(some), some) for some in shares[1:]]
         try:
             parts = [future.result() for future in futures]
         except BaseException:
-            stop.set()  # within one call of some runs
+            stop.set()
             raise
     found = np.zeros((runs, 2), np.int64)
     for at, part in enumerate(parts):
@@ -195,53 +196,56 @@ def _means(environment: Any) -> tuple[float, ...]:
 class _Searcher(Player):
     """A policy on a world that plays runs until each has its recommendation."""
 
-    def __init__(self, policy: Policy, environment: Environment, max_rounds: int) -> None:
+    def __init__(self, policy: Policy, environment: Environment, max_rounds: int, watch: Watch) -> None:
         self._found = np.zeros((0, 2), np.int64)
-        super().__init__(policy, environment, np.array([max_rounds]), Watch())
+        super().__init__(policy, environment, np.array([max_rounds]), watch)
 
-    def search(self, seeds: Words, stop: threading.Event) -> Integers:
+    def search(self, seeds: Words) -> Integers:
         """The recommended arm of each run, and the decisions made until then."""
-        together = _TOGETHER if is_placed() else 1
-        parts = [np.zeros((0, 2), np.int64)]
+        together, parts = len(seeds) if is_placed() else 1, [self._found[:0]]
         for at in range(0, len(seeds), together):
-            if stop.is_set():
-                break
-            some = seeds[at : at + together]
-            self._found = np.zeros((len(some), 2), np.int64)
-            self._go_on(self._begin(some), 0)
+            block = self._begin(seeds[at : at + together])
+            self._found = np.full((len(block.seeds), 2), -1, np.int64)
+            while block.finished[0] < len(self._found) and not self._watch.is_stopped:
+                self._watch.chunk(functools.partial(self._go_on, block))
             parts.append(self._found)
         return np.concatenate(parts)
 
     def _go_on(self, block: Block, rounds: int) -> int:
         public, secret, world = self._states
-        _compiled_for(public, world)(public, secret, world, self._streams, block, self._found)
-        return rounds
+        run = _compiled_for(public, world)
+        left: int = run(public, secret, world, self._streams, block, self._found, rounds)
+        return rounds - left
 
 
 def _run_searches(
-    public: Any, secret: Any, world: Any, streams: Any, block: Any, found: Integers
-) -> None:
-    """Runs one after the other, each until it recommends an arm or for all rounds of the grid."""
-    most = block.grid[-1]
-    for run in range(found.shape[0]):
-        if run > 0:
-            begin_run(block, run)
-        ledger = Ledger(block.grid, block.curves[run], block.totals, block.done)
-        # The state knows the decision before which it ended, so that a look now and then will do.
-        while public.search.arm[0] < 0 and block.done[0] < most:
-            stop = min(most, block.done[0] + 32 + block.done[0] // 32)
+    public: Any, secret: Any, world: Any, streams: Any, block: Any, found: Integers, rounds: int
+) -> int:
+    """Play about so many rounds, of one run after the other; each ends with its recommendation."""
+    most, runs = block.grid[-1], found.shape[0]
+    while rounds > 0 and block.finished[0] < runs:
+        run, before = block.finished[0], block.done[0]
+        if public.search.arm[0] < 0 and before < most:
+            # The state knows the decision before which it ended, so that a look now and then will do.
+            stop = min(most, before + 32 + before // 32)
+            ledger = Ledger(block.grid, block.curves[run], block.totals, block.done)
             run_rounds(public, secret, world, streams, ledger, stop)
-        found[run, 0] = public.search.arm[0]
-        found[run, 1] = public.search.stopped[0]
+            rounds -= block.done[0] - before
+            continue
+        found[run, 0], found[run, 1] = public.search.arm[0], public.search.stopped[0]
+        block.finished[0] = run + 1
+        if run + 1 < runs:
+            begin_run(block, run + 1)
+    return rounds
 
 
-def _compiled_for(public: Any, world: Any) -> Callable[..., None]:
+def _compiled_for(public: Any, world: Any) -> Callable[..., int]:
     """As `compiled_for` of the loop: by classes, kept on disk under a hash of all sources."""
     states = (*classes(public), *classes(world))
     return _compile(modules_outside(states), states)
 
 
 @functools.cache
-def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Callable[..., None]:
+def _compile(outside: tuple[str, ...], states: tuple[type, ...]) -> Callable[..., int]:
     del states  # only the key
     return compiled(_run_searches, outside=outside)[0]
