@@ -9,6 +9,7 @@ from dpbandits.experiments import (
     arms_leaderboard,
     capri,
     chandak,
+    identification,
     kernel_leaderboard,
     linear_leaderboard,
     matroid_leaderboard,
@@ -34,6 +35,7 @@ PAPERS = (
     kernel_leaderboard,
     rounds,
     obd,
+    identification,
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
 
