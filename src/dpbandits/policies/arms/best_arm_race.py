@@ -45,15 +45,15 @@ _SHORTEST, _LONGEST = 0.2, 2.0
 
 
 class Public(NamedTuple):
-    """Released sums, who is in the race, and the evidence that the leader is better."""
+    """Released sums, the leader, and the evidence that it is better than the others."""
 
     turns: Turns
     waiting: NDArray[np.int64]  # decisions in flight
     playing: NDArray[np.int64]  # (1,) the arm whose batch is being decided; −1: choose
     batches: Batches
     search: Search
-    leader: NDArray[np.int64]  # (1,) of the arms in the race the one with the largest mean; −1 at first
-    out: NDArray[np.bool_]  # arms out of the race
+    leader: NDArray[np.int64]  # (1,) the arm of the largest mean; −1 at first
+    out: NDArray[np.bool_]  # arms that are worse than the leader, by what is known now
     evidence: NDArray[np.float64]  # W(leader, arm)
     tilts: Tilts
     first_batch: int
@@ -65,7 +65,7 @@ class Public(NamedTuple):
         return {"waiting": COUNT, "playing": arm, "leader": arm, "out": FLAG}
 
     def release(self, secret: Buffers, noise: Noise) -> None:
-        """Release every batch that is full, and see who is out."""
+        """Release every batch that is full, and compare the arms."""
         if not is_over(self) and any_due(self.turns.full):
             _close(self, secret, noise)
 
@@ -96,35 +96,33 @@ def _close(public: Public, secret: Buffers, noise: Noise) -> None:
 
 @register_jitable
 def _compare(public: Public, released: int) -> None:
-    """Restate leader and evidence after a release, and drop the arms that are worse."""
-    leader, before = _leader(public), public.leader[0]
+    """Restate leader, evidence, and who is out, after a release."""
+    leader, before, rivals = _leader(public), public.leader[0], 0
     public.leader[0] = leader
-    left = 0
+    public.out[leader] = False
     for arm in range(public.out.size):
-        if arm == leader or public.out[arm]:
+        if arm == leader:
             continue
-        # The others' evidence is made of the same sums as before.
+        # Between the others nothing has changed.
         if arm == released or leader == released or leader != before:
             public.evidence[arm] = evidence_of_better(
                 public.tilts, public.batches, public.turns.plays, leader, arm
             )
-        if public.evidence[arm] >= public.needed:
-            public.out[arm] = True
-        else:
-            left += 1
-    if left == 0:
+            public.out[arm] = public.evidence[arm] >= public.needed
+        if not public.out[arm]:
+            rivals += 1
+    if rivals == 0:
         recommend(public, leader)
 
 
 @register_jitable
 def _leader(public: Public) -> int:
-    """The largest mean in the race; means that are equal to rounding count as equal."""
+    """The largest mean; means that are equal to rounding count as equal."""
     found, most = -1, -math.inf
     for arm in range(public.out.size):
-        if not public.out[arm]:
-            mean = public.batches.total[arm, 0] / public.turns.plays[arm]
-            if mean > most + 1e-9:
-                found, most = arm, mean
+        mean = public.batches.total[arm, 0] / public.turns.plays[arm]
+        if mean > most + 1e-9:
+            found, most = arm, mean
     return found
 
 
@@ -159,25 +157,27 @@ def _planned(public: Public, arm: int, evidence: float) -> int:
 class BestArmRace(OncePerBatch):
     r"""Find the best arm, wrong with a probability of at most `error`, then play it for ever.
 
-    **Definition.** All arms begin in the race, with a batch of `first_batch` decisions each. W(a, b) is
-    the evidence in all released sums that a is better than b (`shared/e_values.py`); a is the arm in the
-    race with the largest released mean. Of K arms b is out, for good, once W(a, b) ≥ c with
-    c = ln((K − 1)/`error`). When one arm is left, the search ends with it. Of m + 1 arms still in, the
-    next batch is the leader's while it has at most √m times the decisions of the least tried of the
-    others, and otherwise that one's. It adds ½(c/W − 1), between 0.2 and 2, times the decisions that the
-    arm has had: half of what is missing. `error` is the papers' δ.
+    **Definition.** Every arm begins with a batch of `first_batch` decisions. W(a, b) is the evidence in
+    all released sums that a is better than b (`shared/e_values.py`); the leader a has the largest
+    released mean. Of K arms b is out while W(a, b) ≥ c = ln((K − 1)/`error`). When all but the leader
+    are out, the search ends with it. With m others not out, the next batch is the leader's while it has at
+    most √m times the decisions of the least tried of these, and otherwise that one's. It adds
+    ½(c/W − 1), between 0.2 and 2, times the decisions that the arm has had: half of what is missing.
+    `error` is the papers' δ.
 
     **Guarantee.** Neighbours replace one reward. It is in one batch, whose sum moves by at most 1 and is
     released once: with Laplace(1/ε) or N(0, 1/μ²) noise of its own. Batch ends and lengths, who is out,
     when the search stops and what it recommends are functions of released sums and counts of decisions.
     So all decisions, the stopping time and the recommendation together are ε-DP, or μ-GDP.
 
-    **Error.** Let a* be best. The recommendation is another only if a* was put out, by some b with
-    W(b, a*) ≥ c. As q_b ≤ q_a*, that ever happens with a probability of at most e^−c, for each of K − 1
-    such b: together `error`. It holds for all rewards within [0, 1] whose mean given the past is the
-    arm's, whatever batches were chosen, and with rounds in flight; a round closed without a reward
-    counts as ½, which is harmless where that is equally likely for all arms. Where several arms share
-    the largest mean it does not stop, but with probability `error` for each pair of them.
+    **Error.** Let a* be best. The recommendation is another arm b only if at that time W(b, a*) ≥ c. As
+    q_b ≤ q_a*, that ever happens with a probability of at most e^−c, for each of K − 1 such b: together
+    `error`. It holds for all rewards within [0, 1] whose mean given the past is the arm's, whatever
+    batches were chosen, and with rounds in flight; a round closed without a reward counts as ½, which is
+    harmless where that is equally likely for all arms. Where several arms share the largest mean it does
+    not stop, but with probability `error` for each pair of them. Being out is not for good: a best arm
+    that is out by bad luck comes back as the leader's own mean becomes known, so that others which are
+    alike do not race for ever.
 
     **Regret.** Until it stops that of a race; none after it, if the recommendation is right. *Samples:*
     measured against `limits.least_samples` by `dpbandits reproduce identification`. Both papers on the
@@ -224,7 +224,7 @@ class BestArmRace(OncePerBatch):
         super().check(problem)
 
     def begin(self, problem: Arms) -> tuple[Any, Any]:
-        """All arms in the race, nothing played yet."""
+        """Nothing played yet."""
         arms, first_batch = problem.arms, self._first_batch()
         batches, buffers = start_batches(arms, 1, 1.0, self.privacy, cumulative=False)
         started = start_turns(problem, first_batch)

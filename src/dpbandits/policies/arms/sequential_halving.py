@@ -77,12 +77,14 @@ class Public(NamedTuple):
         }
 
     def release(self, secret: Buffers, noise: Noise) -> None:
-        """At the end of a phase, release the batches of all arms in play and drop the worse half."""
+        """At the end of a phase, release the batches of all arms in play."""
         if self.short[0] == 0 and not is_over(self):
-            _close_phase(self, secret, noise)
+            _release_all(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
-        """The arms in play in turn; at last the one that is recommended."""
+        """At the end of a phase drop the worse half. Then the arms in play in turn."""
+        if self.short[0] == 0 and not is_over(self):
+            _end_phase(self, explore)
         turn = int(self.turn[0])
         self.turn[0] = turn + 1 if turn + 1 < self.alive[0] else 0
         return int(self.active[turn])
@@ -96,7 +98,7 @@ class Public(NamedTuple):
 
 
 @register_jitable
-def _close_phase(public: Public, secret: Buffers, noise: Noise) -> None:
+def _release_all(public: Public, secret: Buffers, noise: Noise) -> None:
     while any_due(public.turns.full):
         arm, size = close_batch(public.turns)
         before = public.batches.total[arm, 0]
@@ -104,7 +106,11 @@ def _close_phase(public: Public, secret: Buffers, noise: Noise) -> None:
         plays = public.turns.plays[arm]
         update_estimate(public.estimates, public.batches, arm, plays, size, before)
         open_batch(public.turns, arm, 1)
-    _drop_worse_half(public)
+
+
+@register_jitable
+def _end_phase(public: Public, explore: Chance) -> None:
+    _drop_worse_half(public, explore)
     public.phases[0] -= 1
     public.turn[0] = 0
     if public.alive[0] == 1:
@@ -126,26 +132,29 @@ def _open_phase(public: Public) -> None:
 
 
 @register_jitable
-def _drop_worse_half(public: Public) -> None:
-    """Keep ⌈|S|/2⌉ arms of the largest means; of those that are equal to rounding, the first."""
+def _drop_worse_half(public: Public, explore: Chance) -> None:
+    """Keep ⌈|S|/2⌉ arms of the largest means; of those that are equal to rounding, any."""
     alive, means = public.alive[0], public.estimates.mean
     kept = (alive + 1) // 2
     low, high = math.inf, -math.inf
     for place in range(alive):
         low, high = min(low, means[public.active[place]]), max(high, means[public.active[place]])
     low -= _EQUAL
-    while high - low > _EQUAL:  # more than are kept lie above `low`, or as many; fewer above `high`
+    while high - low > _EQUAL:  # at least as many as are kept lie above `low`, fewer above `high`
         middle = 0.5 * (low + high)
         if _above(public, middle) >= kept:
             low = middle
         else:
             high = middle
-    spare, place = kept - _above(public, high), 0
+    surely = _above(public, high)
+    spare, equal, place = kept - surely, _above(public, low) - surely, 0
     for old in range(alive):
         arm = public.active[old]
         stays = means[arm] > high
-        if not stays and means[arm] > low and spare > 0:
-            stays, spare = True, spare - 1
+        if not stays and means[arm] > low:
+            # Each as likely as the others; without a draw where all of them stay.
+            stays = spare == equal or (spare > 0 and explore.random() * equal < spare)
+            spare, equal = spare - (1 if stays else 0), equal - 1
         if stays:
             public.active[place] = arm
             place += 1
@@ -176,9 +185,9 @@ class SequentialHalving(OncePerBatch):
     **Definition.** T = `rounds`, K arms. There are ⌈log2 K⌉ phases, which share T − 1 rounds equally; in
     each all arms in play are played in turn, equally often. At its end each one's sum of rewards of this
     phase is released, the arm's means of all phases so far are weighted by precision
-    (`shared/estimates.py`), and the worse half is dropped. The last arm is recommended, and is what
-    decision T plays. Where W rounds are in flight a phase ends when enough of them came back, so that
-    the recommendation can be up to W decisions later.
+    (`shared/estimates.py`), and the worse half is dropped, ties broken at random. The last arm is
+    recommended, and is what decision T plays. Where W rounds are in flight a phase ends when enough of
+    them came back, so that the recommendation can be up to W decisions later.
 
     **Guarantee.** Neighbours replace one reward. It is in the sum of one arm in one phase, which moves
     by at most 1 and is released once: with Laplace(1/ε) or N(0, 1/μ²) noise of its own. How long phases
