@@ -160,8 +160,8 @@ class BestArmRace(OncePerBatch):
     **Definition.** Every arm begins with a batch of `first_batch` decisions. W(a, b) is the evidence in
     all released sums that a is better than b (`shared/e_values.py`); the leader a has the largest
     released mean. Of K arms b is out while W(a, b) ≥ c = ln((K − 1)/`error`). When all but the leader
-    are out, the search ends with it. With m others not out, the next batch is the leader's while it has at
-    most √m times the decisions of the least tried of these, and otherwise that one's. It adds
+    are out, the search ends with it. With m others not out, the next batch is the leader's while it has
+    at most √m times the decisions of the least tried of these, and otherwise that one's. It adds
     ½(c/W − 1), between 0.2 and 2, times the decisions that the arm has had: half of what is missing.
     `error` is the papers' δ.
 
