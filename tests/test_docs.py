@@ -80,6 +80,16 @@ def test_the_page_about_logs_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "NoiseAwareIMED: 0." in printed and "SNIPS 0.1" in printed
 
 
+def test_the_page_about_the_best_arm_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    page = (ROOT / "docs/identification.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    printed = capsys.readouterr().out
+    assert "recommended: " in printed and "best-arm-race  1-DP" in printed
+    assert 1.0 < names["found"].samples.mean() / names["found"].least_samples < 20.0
+
+
 def test_the_example_on_own_data_runs_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/own-data.md").read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)

@@ -25,6 +25,7 @@ from dpbandits import (
     worlds,
 )
 from dpbandits.features import FeatureMap
+from dpbandits.identification import Identification, identify
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
 from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
 from dpbandits.policies.kernel import KernelThompson, KernelUCB
@@ -81,6 +82,7 @@ __all__ = [
     "GaussianDP",
     "Guarantee",
     "History",
+    "Identification",
     "KernelContexts",
     "KernelThompson",
     "KernelUCB",
@@ -113,6 +115,7 @@ __all__ = [
     "audit",
     "errors",
     "features",
+    "identify",
     "kernels",
     "limits",
     "linear",

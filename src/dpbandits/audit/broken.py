@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from dpbandits.audit.broken_identification import BROKEN_IDENTIFICATION
 from dpbandits.audit.broken_kernels import BROKEN_KERNELS
 from dpbandits.audit.broken_linear import BROKEN_LINEAR
 from dpbandits.audit.broken_matroids import BROKEN_MATROIDS
@@ -275,6 +276,7 @@ BROKEN: tuple[type[Policy], ...] = (
     TreeLevelShort,
     TreeNaturalLog,
     LaplaceFactorized,
+    *BROKEN_IDENTIFICATION,
     *BROKEN_LINEAR,
     *BROKEN_MATROIDS,
     *BROKEN_KERNELS,

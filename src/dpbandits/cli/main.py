@@ -13,6 +13,7 @@ from dpbandits.cli.command import Command, Group
 from dpbandits.cli.compare import compare
 from dpbandits.cli.experiment import experiment
 from dpbandits.cli.figures import figures
+from dpbandits.cli.identify import identify
 from dpbandits.cli.keys import keys
 from dpbandits.cli.list import list_policies
 from dpbandits.cli.privacy import privacy
@@ -40,6 +41,7 @@ app.command("list", cls=Command)(list_policies)
 app.command("show", cls=Command)(show)
 app.command("compare", cls=Command)(compare)
 app.command("sweep", cls=Command)(sweep)
+app.command("identify", cls=Command)(identify)
 app.command("figures", cls=Command)(figures)
 app.command("reproduce", cls=Command)(reproduce)
 app.command("privacy", cls=Command)(privacy)

@@ -112,7 +112,7 @@ class Block(NamedTuple):
 
 
 @register_jitable(**OPTIONS)
-def _begin_run(block: Block, run: int) -> None:
+def begin_run(block: Block, run: int) -> None:
     """Set everything back, and the generators to where the run's seed has them begin."""
     for word in range(block.memory.size):
         block.memory[word] = block.first[word]
@@ -137,7 +137,7 @@ def _run_block(public: Any, secret: Any, world: Any, streams: Any, block: Any, r
         block.finished[0] = run + 1
         if run + 1 == block.curves.shape[0]:
             break
-        _begin_run(block, run + 1)
+        begin_run(block, run + 1)
 
 
 def _run_in_flight(

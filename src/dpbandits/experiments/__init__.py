@@ -10,6 +10,7 @@ from dpbandits.experiments import (
     capri,
     chandak,
     changing_arms,
+    identification,
     kernel_leaderboard,
     linear_leaderboard,
     matroid_leaderboard,
@@ -36,6 +37,7 @@ PAPERS = (
     rounds,
     changing_arms,
     obd,
+    identification,
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
 

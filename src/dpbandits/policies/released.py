@@ -64,6 +64,9 @@ class Reading:
     leading: tuple[int, ...] = ()
     # The probability, at least, that nothing else is better; None where that is not computed.
     sure: float | None = None
+    # Of a policy that searches for the best arm, once it has stopped: the arm, and the decisions made.
+    recommendation: int | None = None
+    stopped: int | None = None
 
     def first(self, count: int) -> "Reading":
         """Without what there is only room for."""
@@ -101,6 +104,8 @@ class Released(Reading):
         if self.leading:
             sure = "" if self.sure is None else f", at least {min(99, int(100.0 * self.sure))} % sure"
             lines.append(f"leading: {', '.join(map(str, self.leading))}{sure}")
+        if self.recommendation is not None:
+            lines.append(f"recommended: {self.recommendation}, after {self.stopped:,} decisions")
         behind = "" if self.plays is None else f"; {self._behind():,} are behind these numbers"
         if behind and self.public_rows:
             behind += ", with those that are public"
@@ -148,6 +153,8 @@ class Released(Reading):
             "active": None if self.active is None else self.active.tolist(),
             "leading": list(self.leading),
             "sure": self.sure,
+            "recommendation": self.recommendation,
+            "stopped": self.stopped,
             "rounds": self.rounds,
             "decided": self.decided,
             "public_rows": self.public_rows,

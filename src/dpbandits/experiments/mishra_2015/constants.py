@@ -10,7 +10,7 @@ import numpy as np
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.experiments.mishra_2015.bounds import in_words, speaks_from, thompson_share, ucb_share
 from dpbandits.experiments.mishra_2015.setting import EPSILONS, PAPER, ROUNDS
-from dpbandits.reports.figures import light_axes, line_style, new_figure
+from dpbandits.reports.figures import GREY, legend_below, light_axes, line_style, new_figure
 from dpbandits.simulation import Trace
 
 
@@ -51,11 +51,11 @@ class TheoryConstants(Figure):
         panels[0].set_ylabel("bound over uniform play's regret")
         panels[1].set_ylabel("forced plays over T")
         for axes in panels:
-            axes.axhline(1.0, linestyle=":", color="gray")
-            axes.axvline(ROUNDS, linestyle=":", color="gray")
+            axes.axhline(1.0, linestyle=":", color=GREY)
+            axes.axvline(ROUNDS, linestyle=":", color=GREY)
             axes.set(xscale="log", yscale="log", xlabel="T (dotted: as played)")
             light_axes(axes)
-            axes.legend(frameon=False, fontsize="x-small")
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

@@ -26,7 +26,7 @@ from dpbandits.policies import Policy
 from dpbandits.policies.linear import TreeContextualThompson, TreeContextualUCB
 from dpbandits.privacy.budgets import NonPrivate, PureDP
 from dpbandits.problems import LinearContexts
-from dpbandits.reports.figures import new_figure
+from dpbandits.reports.figures import legend_below, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.worlds import SphereContexts
 
@@ -112,11 +112,11 @@ class ContextualRegret(Figure):
         figure, panels = new_figure(len(EPSILONS), rows=len(_KINDS), width=4.6, height=3.4)
         for axes, ((kind, epsilon), measured) in zip(panels, self.measured(traces).items(), strict=True):
             draw_medians(axes, measured, measured.trace.policies)
-            axes.set_title(f"{kind}, ε = {epsilon:g} (dotted: uniform play)")
+            axes.set_title(f"{kind}, ε = {epsilon:g}")
             axes.set(yscale="log", ylim=(10.0, None))
         for row in range(len(_KINDS)):
             panels[row * len(EPSILONS)].set_ylabel("regret (median, 10 to 90 %)")
-        panels[0].legend(frameon=False, fontsize="x-small", loc="center right")
+        legend_below(figure)
         return figure
 
     def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ from dpbandits.experiments.evidence import Interval, median_of, p_of_less, share
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import PureDP
-from dpbandits.reports.figures import light_axes, line_style, new_figure
+from dpbandits.reports.figures import GREY, legend_below, light_axes, new_figure
+from dpbandits.reports.styles import styles
 from dpbandits.simulation import Trace
 from dpbandits.worlds import BernoulliArms
 
@@ -75,12 +76,13 @@ def falls(samples: Sequence[NDArray[np.float64]]) -> bool:
 def draw_medians(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
     """The median run of each policy, shaded from the best tenth to the worst; dotted: uniform play."""
     rounds = measured.trace.rounds
-    for index, label in enumerate(labels):
-        runs, style = measured.trace.regret(label), line_style(index)
+    looks = styles(labels, measured.trace.recipes())
+    for label in labels:
+        runs, style = measured.trace.regret(label), looks[label] | {"markevery": 0.15}
         low, median, high = np.quantile(runs, (0.1, 0.5, 0.9), axis=0)
         axes.plot(rounds, median, label=label, **style)
         axes.fill_between(rounds, low, high, color=style["color"], alpha=0.12, linewidth=0)
-    axes.plot(rounds, rounds * measured.uniform, ":", color="gray")
+    axes.plot(rounds, rounds * measured.uniform, ":", color=GREY, label="uniform play")
     axes.set_xlabel("round")
     axes.margins(x=0)
     axes.locator_params(axis="x", nbins=4)  # long numbers would touch
@@ -91,8 +93,9 @@ def draw_medians(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
 
 def draw_shares(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
     """How many runs end with at most so much regret."""
-    for index, label in enumerate(labels):
-        axes.ecdf(100 * measured.final(label), label=label, **line_style(index))
+    looks = styles(labels, measured.trace.recipes())
+    for label in labels:
+        axes.ecdf(100 * measured.final(label), label=label, **looks[label] | {"marker": ""})
     axes.set_xlabel("regret in the end, % of uniform play")
     light_axes(axes)
 
@@ -135,11 +138,11 @@ class TreeRegret(Figure):
             labels = measured.trace.policies
             over_time, ends = panels[column], panels[column + len(EPSILONS)]
             draw_medians(over_time, measured, labels)
-            over_time.set_title(f"ε = {epsilon:g} (dotted: uniform play)")
+            over_time.set_title(f"ε = {epsilon:g}")
             draw_shares(ends, measured, labels)
         panels[0].set_ylabel("regret (median, 10 to 90 %)")
         panels[len(EPSILONS)].set_ylabel("share of runs")
-        panels[0].legend(frameon=False, fontsize="x-small")
+        legend_below(figure)
         return figure
 
     def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from dpbandits.policies.arms.adaptive_klucb import AdaptiveKLUCB
 from dpbandits.policies.arms.adaptive_ucb import AdaptiveUCB
+from dpbandits.policies.arms.best_arm_race import BestArmRace
 from dpbandits.policies.arms.beta_thompson import BetaThompson
 from dpbandits.policies.arms.exp3 import Exp3
 from dpbandits.policies.arms.gaussian_thompson import GaussianThompson
@@ -16,6 +17,7 @@ from dpbandits.policies.arms.noise_aware_imed import NoiseAwareIMED
 from dpbandits.policies.arms.private_exp3 import PrivateExp3
 from dpbandits.policies.arms.private_imed import PrivateIMED
 from dpbandits.policies.arms.private_klucb import PrivateKLUCB
+from dpbandits.policies.arms.sequential_halving import SequentialHalving
 from dpbandits.policies.arms.successive_elimination import SuccessiveElimination
 from dpbandits.policies.arms.thompson_ucb import ThompsonUCB
 from dpbandits.policies.arms.tree_thompson import TreeThompson
@@ -28,6 +30,7 @@ __all__ = [
     "UCB1",
     "AdaptiveKLUCB",
     "AdaptiveUCB",
+    "BestArmRace",
     "BetaThompson",
     "Exp3",
     "GaussianThompson",
@@ -41,6 +44,7 @@ __all__ = [
     "PrivateExp3",
     "PrivateIMED",
     "PrivateKLUCB",
+    "SequentialHalving",
     "SuccessiveElimination",
     "ThompsonUCB",
     "TreeThompson",
