@@ -109,7 +109,7 @@ class RegretByDimension(_ByDimension):
                 criterion="the 99 % interval of the ratio of regrets, a geometric mean over dimensions, "
                 "is below 1 and above ½",
                 measured=f"{ratio:.2f} times that with Gaussian noise",
-                holds=0.5 < ratio.low and ratio.high < 1.0,
+                holds=ratio.low > 0.5 and ratio.high < 1.0,
             ),
         ]
 
@@ -149,6 +149,6 @@ class RegretAgainstDimension(_ByDimension):
                 paper="The best-fit line has a slope of roughly 2, clearly super-linear",
                 criterion="for both noises its 99 % interval lies within [1.5, 2.5]",
                 measured=", ".join(f"{slope:.2f} ({title})" for title, slope in slopes.items()),
-                holds=all(1.5 < slope.low and slope.high < 2.5 for slope in slopes.values()),
+                holds=all(slope.low > 1.5 and slope.high < 2.5 for slope in slopes.values()),
             )
         ]

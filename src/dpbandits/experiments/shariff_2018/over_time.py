@@ -8,6 +8,7 @@ import numpy as np
 from dpbandits.experiments.evidence import Interval, mean_of, ratio_of
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.linear_bounds import gap_regret_bound, regret_bound
+from dpbandits.experiments.shariff_2018.lower_bounds import lower_bound_claims
 from dpbandits.experiments.shariff_2018.setting import (
     PAPER,
     PRIVACY,
@@ -45,7 +46,7 @@ class RegretOverTime(Figure):
         "Noise as printed; it guarantees more than it claims (0.07-GDP, where (1, .1) allows 0.92). "
         "The paper's Wishart variants have the noise of all m nodes of the tree in every round "
         '(`nodes="all"`), and its claims are judged on these. "Live nodes" is our default: noise of '
-        "the nodes that are summed, and a shift that follows their number. It is drawn beside them, from "
+        "the nodes that are summed, and a shift that follows their number. It is drawn beside them, of "
         "one run, and no verdict rests on it. The picture shows the first two fifths of the rounds, as "
         "the paper's does.",
         READINGS,
@@ -98,7 +99,7 @@ class RegretOverTime(Figure):
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
-        """The order of the variants in both panels."""
+        """The order of the variants in both panels, and what is proved."""
         final = {
             gap: {x: traces[f"gap-{gap:g}"].regret(x)[:, -1] for x in traces[f"gap-{gap:g}"].policies}
             for gap in self._GAPS
@@ -160,6 +161,7 @@ class RegretOverTime(Figure):
                 holds=all(part.high < 0.05 for part in late.values()),
             ),
             self._bounded(none["Gaussian"], large["Gaussian"], scale),
+            *lower_bound_claims(self._ROUNDS[scale]),
         ]
 
     def _bounded(self, without: Array, with_gap: Array, scale: Scale) -> Claim:
