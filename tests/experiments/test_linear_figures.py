@@ -1,6 +1,7 @@
 """Figures of the linear family: what they simulate, and verdicts that follow the measurements."""
 
 import json
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 
 import dpbandits as dpb
 from dpbandits.experiments import Figure, Simulation, figure_named
-from dpbandits.experiments.figure import Scale
+from dpbandits.experiments.figure import Scale, Verdict
 from dpbandits.experiments.linear_leaderboard import BUDGETS, INSTANCES, PRINTED, true_budget
 from dpbandits.experiments.reproduce import reproduce
+from dpbandits.experiments.shariff_2018.lower_bounds import _least_cost, lower_bound_claims
 from dpbandits.policies import policy_kinds
 from dpbandits.problems.linear import LinearProblem
 from dpbandits.reports.figures import save_figure
@@ -23,14 +25,18 @@ Final = Callable[[Simulation, str], float]
 
 
 def made_up(
-    figure: Figure, final: Final, scale: Scale = Scale.quick, settled: float = 0.3
+    figure: Figure,
+    final: Final,
+    scale: Scale = Scale.quick,
+    settled: float = 0.3,
+    runs_differ: float = 0.01,
 ) -> dict[str, Trace]:
-    """Traces whose regret grows to `final` until a part of the rounds; runs differ by a percent."""
+    """Traces whose regret grows to `final` until a part of the rounds; runs differ by that share."""
     traces = {}
     for name, simulation in figure.simulations(scale).items():
         grid = thin_grid(simulation.rounds, simulation.points)
         shape = np.minimum(1.0, grid / (settled * simulation.rounds))
-        spread = 1.0 + 0.01 * (np.arange(simulation.runs) - (simulation.runs - 1) / 2)
+        spread = 1.0 + runs_differ * (np.arange(simulation.runs) - (simulation.runs - 1) / 2)
         curves = {
             label: np.repeat((final(simulation, label) * spread)[:, None, None] * shape[:, None], 3, 2)
             for label in simulation.policies
@@ -39,8 +45,12 @@ def made_up(
     return traces
 
 
-def verdicts(figure: Figure, final: Final, settled: float = 0.3) -> list[bool]:
-    claims = figure.claims(made_up(figure, final, settled=settled), Scale.quick)
+def verdicts(
+    figure: Figure, final: Final, settled: float = 0.3, runs_differ: float = 0.01
+) -> list[bool]:
+    traces = made_up(figure, final, settled=settled, runs_differ=runs_differ)
+    claims = figure.claims(traces, Scale.quick)
+    assert all(claim.criterion for claim in claims) or not figure.is_of_a_paper
     json.dumps([claim.to_dict() for claim in claims])  # as it is written: no numbers of NumPy's
     return [claim.holds for claim in claims]
 
@@ -56,12 +66,16 @@ def noisier(simulation: Simulation) -> float:
 
 
 def test_the_dimension_claims_follow_the_curves() -> None:
+    """Each fails on curves that contradict it, and where runs differ too much to say."""
     fig2, fig3 = figure_named("shariff-fig2"), figure_named("shariff-fig3")
     assert verdicts(fig2, lambda s, _: noisier(s) * world_of(s).dim ** 2) == [True, True]
     assert verdicts(fig2, lambda s, _: world_of(s).dim ** 2 / noisier(s)) == [True, False]
     assert verdicts(fig2, lambda s, _: noisier(s) / world_of(s).dim) == [False, True]
+    assert verdicts(fig2, lambda s, _: noisier(s) ** 4 * world_of(s).dim ** 2) == [True, False]  # by far
     assert verdicts(fig3, lambda s, _: world_of(s).dim ** 2) == [True]
-    assert verdicts(fig3, lambda s, _: world_of(s).dim) == [False]
+    for other in (1.0, 1.4, 2.6):
+        assert verdicts(fig3, lambda s, _, power=other: world_of(s).dim ** power) == [False]  # type: ignore[misc]
+    assert verdicts(fig3, lambda s, _: world_of(s).dim ** 2, runs_differ=0.9) == [False]
 
 
 def test_the_variants_claims_follow_the_curves() -> None:
@@ -72,16 +86,32 @@ def test_the_variants_claims_follow_the_curves() -> None:
     def drawn(simulation: Simulation, label: str, other: dict[str, float] | None = None) -> float:
         gap = world_of(simulation).gap
         values = {**as_drawn, "WishartUnshifted": 5.0 if gap else 8.0} | (other or {})
-        return 1000.0 * values[label]
+        return 1000.0 * values.get(label, 1.0)
 
-    assert verdicts(figure, drawn) == [True] * 6
+    assert verdicts(figure, drawn) == [True] * 9
     for index, change in enumerate(
-        ({"Gaussian": 6.0}, {"Wishart": 9.0}, {"WishartUnshifted": 6.0}, {"NonPrivate": 1.0})
+        ({"Gaussian": 6.0}, {"Wishart": 9.0}, {"WishartUnshifted": 6.5}, {"NonPrivate": 1.0})
     ):
         found = verdicts(figure, partial(drawn, other=change))
         assert not found[index], change
+    # Too far apart to be alike, though runs differ so much that 1 is within the interval.
+    assert not verdicts(figure, partial(drawn, other={"WishartUnshifted": 5.5}), runs_differ=0.2)[2]
+    assert not verdicts(figure, partial(drawn, other={"Gaussian": 4.9}), runs_differ=0.2)[0]
     assert not verdicts(figure, drawn, settled=1.0)[4]
     assert not verdicts(figure, lambda s, x: 1e9)[5]
+
+
+def test_bounds_that_say_nothing_yet_are_called_so() -> None:
+    figure = figure_named("shariff-fig4")
+    claims = figure.claims(made_up(figure, lambda s, x: 1000.0, Scale.paper), Scale.paper)
+    theorems, everybody, pulls, regret = claims[5:]
+    for claim in (theorems, pulls, regret):
+        assert claim.verdict is Verdict.not_reached and "n = " in claim.speaks_from, claim
+    assert everybody.verdict is Verdict.holds
+    # The controls are budgets so large that less than ¼ a round suffices.
+    assert _least_cost(math.log(2.0), 0.25) == pytest.approx(0.5, abs=2e-3)
+    assert _least_cost(10.0, 0.25) < 0.25 and _least_cost(0.1, 0.9) < 0.25
+    assert all(claim.speaks_from == "" for claim in lower_bound_claims(10**9))
 
 
 def test_the_shift_claims_follow_the_curves() -> None:
@@ -94,7 +124,10 @@ def test_the_shift_claims_follow_the_curves() -> None:
         return 1000.0 + (0.0 if world_of(simulation).gap else shift(label))
 
     assert verdicts(figure, helpful) == [True] * 4
+    assert verdicts(figure, helpful, runs_differ=0.3) == [False] * 4
     assert verdicts(figure, lambda s, x: 1000.0 + world_of(s).gap * shift(x)) == [False] * 4
+    # As much with a gap as without: the shift matters, but not only there.
+    assert verdicts(figure, lambda s, x: 1000.0 + 1e7 / shift(x)) == [False, True] * 2
 
 
 def test_paper_scale_is_the_papers() -> None:
@@ -118,7 +151,7 @@ def test_two_figures_share_their_traces(tmp_path: Path) -> None:
         changed = {
             "_DIMS": {Scale.quick: (2, 3)},
             "_ROUNDS": {Scale.quick: rounds},
-            "_RUNS": {Scale.quick: 2},
+            "_RUNS": 2,
         }
         made: Figure = type("Small", (type(figure),), changed)()
         return made

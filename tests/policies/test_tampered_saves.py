@@ -43,6 +43,10 @@ OTHERS: list[tuple[Policy, Environment]] = [
         example_environment(dpb.LinearContexts),
     ),
     (
+        dpb.linear.TreeLinUCB(privacy=dpb.ApproxDP(1.0, 0.1), noise="wishart", nodes="all"),
+        example_environment(dpb.LinearContexts),
+    ),
+    (
         dpb.matroids.CombinatorialTreeUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
         example_environment(dpb.MatroidBases),
     ),

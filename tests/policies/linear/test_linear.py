@@ -1,14 +1,15 @@
 """Linear policies: their algebra, confidence sets, regularisers, input, and the textbook they follow."""
 
+import dataclasses
 import math
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, chisquare
+from scipy.stats import binom, chi2, chisquare, kstest
 
 import dpbandits as dpb
 from dpbandits.audit import replay
@@ -16,6 +17,8 @@ from dpbandits.engine import Streams, leaves, state_bytes, static_size
 from dpbandits.engine.loop import Ledger, compiled_for
 from dpbandits.engine.streams import run_seed
 from dpbandits.errors import BudgetNotAccepted, InvalidInput, UnusableFeatures
+from dpbandits.mechanisms.gram import unpack
+from dpbandits.mechanisms.wishart import wishart_dof
 from dpbandits.policies.linear.shared.algebra import cholesky, eigen, invert, norm_bound
 from dpbandits.policies.linear.shared.choosing import (
     RADIUS,
@@ -26,10 +29,18 @@ from dpbandits.policies.linear.shared.choosing import (
 from dpbandits.policies.linear.shared.confidence import estimate
 from dpbandits.policies.linear.shared.rows import GRID, grid_row
 from dpbandits.policies.linear.shared.tiles import LANES, _square, put, start_tile
+from dpbandits.policies.linear.shared.trees import leaf_waits
 from dpbandits.policies.linear.tree_contextual_ucb import row_change
+from dpbandits.policies.linear.tree_lin_ucb import (
+    PaddedWishart,
+    _draw_padding,
+    _read_wishart,
+    _restate,
+)
 from dpbandits.policies.testing import rehearse
 from dpbandits.privacy.calibration import Calibration
 from dpbandits.problems.linear import Rewards
+from dpbandits.sums.binary_tree import finish_leaf, merge_leaf
 from dpbandits.testing import check_policy
 
 pytestmark = pytest.mark.slow
@@ -248,6 +259,100 @@ def test_the_papers_regularisers() -> None:
         assert row == pytest.approx([2 * norm, norm, 3 * norm, gamma], rel=1e-12)
 
 
+def test_the_papers_regularisers_of_wishart_noise() -> None:
+    """Proposition 9 at n = 2^20, d = 5, α = 1/n, from the printed formulas; its γ′ is an upper bound."""
+    problem, n, m = dpb.LinearContexts(5, horizon=2**20), 2.0**20, 21
+    root, spread = (
+        math.sqrt(m * wishart_dof(5, m, PAPER)),
+        math.sqrt(5) + math.sqrt(2 * math.log(8 * n * n)),
+    )
+    tail = math.sqrt(5) + math.sqrt(2 * math.log(2 * n * n))
+    low, high = 2 * (root - spread) ** 2, 2 * (root + spread) ** 2
+    shared: dict[str, Any] = {"noise": "wishart", "calibration": "paper", "nodes": "all"}
+    plain, _ = dpb.linear.TreeLinUCB(privacy=PAPER, shifted=False, **shared).begin(problem)
+    moved, _ = dpb.linear.TreeLinUCB(privacy=PAPER, **shared).begin(problem)
+    new = 8 * root * spread
+    for row in plain.regularizers:
+        assert row == pytest.approx([0.0, low, high, math.sqrt(2) * tail], rel=1e-12)
+    for row in moved.regularizers:
+        gamma = math.sqrt(2) * tail * math.sqrt(low / new)
+        assert row == pytest.approx([new - low, new, 2 * new, gamma], rel=1e-9)
+        assert gamma < math.sqrt(2) * math.sqrt(root * tail)
+
+
+# The noise of m nodes in every round.
+
+_PADDED = dpb.linear.TreeLinUCB(privacy=PAPER, noise="wishart", nodes="all")
+
+
+def _noise_of(nodes: Any, rounds: int, runs: int) -> tuple[Any, int]:
+    """xᵀHx/2 for x of length 1 before round `rounds` + 1, where all rows are zero; and m·k."""
+    policy, problem = dataclasses.replace(_PADDED, nodes=nodes), dpb.LinearContexts(2, horizon=16)
+    found, direction = [], np.array([0.6, 0.8])
+    for seed in range(runs):
+        learner = policy.start(problem, seed=seed, compiled=False)
+        for _ in range(rounds):
+            learner.update(learner.select(np.zeros((2, 2))), 0.0)
+        learner.select(np.zeros((2, 2)))
+        found.append(direction @ learner._public.gram @ direction / 2.0)
+    return np.array(found), 4 * int(learner._public.settings.dof)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 4, 7, 11])
+def test_the_noise_of_all_nodes_has_the_papers_law_in_every_round(rounds: int) -> None:
+    """W(L̃²I, mk) with m = 4, whether 0, 1, 2 or 3 nodes are live.
+
+    Five tests at 10⁻⁶ each. Controls: a degree of freedom in 40 less, and noise of live nodes alone.
+    """
+    drawn, freedom = _noise_of("all", rounds, 300)
+    assert kstest(drawn, chi2(freedom).cdf).pvalue > 1e-6
+    assert kstest(drawn, chi2(freedom - freedom // 40).cdf).pvalue < 1e-6
+    assert rounds == 0 or kstest(_noise_of("live", rounds, 40)[0], chi2(freedom).cdf).pvalue < 1e-6
+
+
+def test_padding_is_drawn_once_before_the_first_decision() -> None:
+    learner = _PADDED.start(dpb.LinearContexts(2, horizon=16), seed=1, compiled=False)
+    assert not learner._public.padding.any()
+    learner.update(learner.select(np.eye(2)), 1.0)
+    first = learner._public.padding.copy()
+    assert first.shape == (5, 6) and not first[0].any() and (np.diff(first[:, 0]) > 0.0).all()
+    for _ in range(15):
+        learner.update(learner.select(np.eye(2)), 1.0)
+    assert (learner._public.padding == first).all()
+
+
+class _NodesWithoutNoise(PaddedWishart):
+    """Wrong: padding hides nothing, since it is the same in every round."""
+
+    def release(self, secret: Any, noise: Any) -> None:
+        if self.padding[-1, 0] == 0.0:
+            _draw_padding(self, secret, noise)
+        if leaf_waits(self):
+            self.clock[1] = self.clock[0]
+            place = merge_leaf(self.tree, secret.leaves, 0)
+            self.tree.prefix[0, place + 1] = self.tree.prefix[0, place] + secret.leaves.nodes[0, place]
+            finish_leaf(self.tree, 0, place, 0.0)
+            _read_wishart(self, self.padding.shape[0] - 1 - int(self.tree.live[0]))
+            _restate(self, 0)
+
+
+class PaddedOnly(dpb.linear.TreeLinUCB):
+    """The control of the replay."""
+
+    abstract: ClassVar[bool] = True
+
+    def begin(self, problem: Any) -> Any:
+        public, secret = super().begin(problem)
+        return _NodesWithoutNoise(*public), secret
+
+
+def test_padding_in_place_of_a_nodes_own_noise_is_caught() -> None:
+    problem = dpb.LinearContexts(2, horizon=16)
+    assert replay(_PADDED, problem, rounds=16).private
+    wrong = PaddedOnly(privacy=PAPER, noise="wishart", nodes="all")
+    assert not replay(wrong, problem, rounds=16).private
+
+
 # Regularisers are positive, for every number of summed nodes.
 
 
@@ -271,24 +376,30 @@ def _stops() -> list[int]:
     return [*range(1, 4097), *sorted(set(around) - set(range(4097)))]
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "wishart"])
-def test_v_is_positive_for_every_number_of_nodes(noise: Any) -> None:
+@pytest.mark.parametrize(
+    ("noise", "nodes"), [("gaussian", "live"), ("wishart", "live"), ("wishart", "all")]
+)
+def test_v_is_positive_for_every_number_of_nodes(noise: Any, nodes: Any) -> None:
     """At all rounds up to 4096 and around powers of two up to 2^20; α = 10⁻⁶ is the test's error.
 
-    The control is the shift as printed, which follows the most nodes that there can be.
+    The control is the shift for the most nodes that there can be, on the noise of live nodes alone.
     """
-    policy = dpb.linear.TreeLinUCB(privacy=PAPER, noise=noise, failure=1e-6)
+    policy = dpb.linear.TreeLinUCB(privacy=PAPER, noise=noise, nodes=nodes, failure=1e-6)
     stepped = Stepped(policy, dpb.worlds.SphereContexts(), 2**20 + 2, seed=3)
     public, counts, printed = stepped.public, set(), []
     for stop in _stops():
         stepped.run(stop + 1)  # the prefix is released as the round after begins
-        nodes = int(public.tree.live[0]) if public.tree.leaves[0] else 0
-        counts.add(nodes)
-        ridge, low = public.regularizers[nodes, :2]
+        live = int(public.tree.live[0]) if public.tree.leaves[0] else 0
+        counts.add(live)
+        ridge, low = public.regularizers[live, :2]
         # V − G = H, and G has no negative eigenvalue.
         assert np.linalg.eigvalsh(public.gram)[0] + ridge > 0.0
-        if nodes:
-            printed.append(np.linalg.eigvalsh(public.gram)[0] + public.regularizers[-1, 0])
+        if live:
+            alone = np.zeros((6, 6))
+            if noise == "wishart":
+                unpack(public.padding[max(len(public.padding) - 1 - live, 0)], alone)
+            alone = public.gram - alone[:5, :5]
+            printed.append(np.linalg.eigvalsh(alone)[0] + public.regularizers[-1, 0])
         assert low > 0.0
     assert counts >= set(range(1, 21))
     if noise == "wishart":
@@ -304,6 +415,7 @@ CONFIDENT = [
     dpb.linear.BatchedLinUCB(privacy=MU),
     dpb.linear.FactorizedLinUCB(privacy=MU),
     dpb.local.LocalLinUCB(privacy=MU),
+    _PADDED,
 ]
 _RUNS, _ROUNDS = 400, 1000
 
@@ -331,8 +443,6 @@ def test_all_sets_of_arms_hold_their_θ_as_often_as_they_say(policy: Any) -> Non
 
 
 def _replaced(policy: Any, alpha: float) -> Any:
-    import dataclasses
-
     return dataclasses.replace(policy, failure=alpha)
 
 
@@ -510,6 +620,8 @@ def test_a_regulariser_is_raised_until_it_is_enough_or_nothing_is(entry: float, 
         lambda: dpb.LinearActions(3),  # type: ignore[arg-type]
         lambda: dpb.linear.TreeLinUCB(privacy=MU, noise="cauchy"),  # type: ignore[arg-type]
         lambda: dpb.linear.TreeLinUCB(privacy=MU, shifted=False),
+        lambda: dpb.linear.TreeLinUCB(privacy=MU, nodes="all"),
+        lambda: dpb.linear.TreeLinUCB(privacy=MU, nodes="some"),  # type: ignore[arg-type]
         lambda: dpb.linear.BatchedLinUCB(privacy=MU, shift=1.0),
         lambda: dpb.linear.BatchedLinUCB(privacy=MU, failure=1.0),
         lambda: dpb.RandomizedLinUCB(privacy=MU, blocks=(4, 0)),
@@ -719,7 +831,16 @@ def test_a_public_decision_set_conforms(policy: Any) -> None:
         assert policy.guarantee(PUBLIC.problem(10)).unit == dpb.Unit.REWARD
 
 
-@pytest.mark.parametrize("options", [{"noise": "wishart"}, {"calibration": "paper"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"noise": "wishart"},
+        {"noise": "wishart", "nodes": "all"},
+        {"noise": "wishart", "nodes": "all", "shifted": False, "calibration": "paper"},
+        {"calibration": "paper"},
+    ],
+    ids=str,
+)
 def test_other_noises_of_the_tree_conform(options: Any) -> None:
     check_policy(dpb.linear.TreeLinUCB(privacy=PAPER, **options))
 

@@ -1,12 +1,14 @@
 """Figures 2 and 3: what the dimension costs without privacy."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
+from dpbandits.experiments.evidence import Interval, mean_of, slope_across
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
-from dpbandits.experiments.shariff_2018.setting import PAPER, Array, few_ticks
+from dpbandits.experiments.shariff_2018.setting import PAPER, READINGS, Array, few_ticks
 from dpbandits.policies.linear import LinUCB
 from dpbandits.reports.figures import (
     SHADED,
@@ -25,19 +27,20 @@ class _ByDimension(Figure):
     """Non-private LinUCB on K = d² actions, for several d and both kinds of reward noise."""
 
     minutes: ClassVar[bool] = True
+    notes: ClassVar[tuple[str, ...]] = (READINGS,)
     _NOISES: ClassVar[dict[str, Rewards]] = {"Gaussian noise": "gaussian", "±1 rewards": "signs"}
     _DIMS: ClassVar = {
         Scale.quick: (4, 6, 8, 11, 16),
         Scale.paper: (4, 6, 8, 11, 16, 23, 32, 45, 64),
     }
     _ROUNDS: ClassVar = {Scale.quick: 20_000, Scale.paper: 100_000}
-    _RUNS: ClassVar = {Scale.quick: 3, Scale.paper: 1}
+    _RUNS: ClassVar = 3
 
     def describe_scale(self, scale: Scale) -> str:
         """Rounds, runs, dimensions."""
         dims = self._DIMS[scale]
         return (
-            f"n = {self._ROUNDS[scale]:,}, {self._RUNS[scale]} run{'s' * (self._RUNS[scale] > 1)}, "
+            f"n = {self._ROUNDS[scale]:,}, {self._RUNS} runs of each dimension and noise, "
             f"d = {dims[0]} … {dims[-1]}, K = d²"
         )
 
@@ -49,16 +52,24 @@ class _ByDimension(Figure):
                 policies={"LinUCB": policy},
                 environment=SphereContexts(dim, dim * dim, rewards=rewards),
                 rounds=self._ROUNDS[scale],
-                runs=self._RUNS[scale],
+                runs=self._RUNS,
             )
             for dim in self._DIMS[scale]
             for rewards in self._NOISES.values()
         }
 
     def _final(self, traces: Mapping[str, Trace], scale: Scale, rewards: str) -> Array:
-        """Mean final regret, by dimension."""
+        """Final regret, (dimensions, runs)."""
         named = (f"{rewards}-{dim}" for dim in self._DIMS[scale])
-        return np.array([traces[name].regret("LinUCB")[:, -1].mean() for name in named])
+        return np.array([traces[name].regret("LinUCB")[:, -1] for name in named])
+
+    def _slopes(self, traces: Mapping[str, Trace], scale: Scale) -> dict[str, Interval]:
+        """Of the best-fit lines on log-log axes, by noise."""
+        dims = self._DIMS[scale]
+        return {
+            title: slope_across(dims, list(self._final(traces, scale, rewards)))
+            for title, rewards in self._NOISES.items()
+        }
 
 
 class RegretByDimension(_ByDimension):
@@ -84,20 +95,25 @@ class RegretByDimension(_ByDimension):
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
         """Order of the curves, and of the noises."""
         gaussian, signs = (self._final(traces, scale, x) for x in self._NOISES.values())
-        dims, ratios = self._DIMS[scale], signs / gaussian
+        slopes = self._slopes(traces, scale)
+        ratio = Interval(*(math.exp(x) for x in mean_of(np.log(signs / gaussian).mean(axis=0))))
+        means = zip(self._DIMS[scale], gaussian.mean(axis=1), signs.mean(axis=1), strict=True)
         return [
             Claim(
                 paper="Regret grows with the dimension",
-                measured=", ".join(
-                    f"{value:,.0f} (d={d})" for d, value in zip(dims, gaussian, strict=True)
-                ),
-                holds=bool((np.diff(gaussian) > 0).all() and (np.diff(signs) > 0).all()),
+                criterion="for both noises the 99 % interval of the slope of ln(mean regret) against "
+                "ln(d) is above 0",
+                measured=", ".join(f"{slope:.2f} ({title})" for title, slope in slopes.items())
+                + "; Gaussian and ±1: "
+                + ", ".join(f"{one:,.0f} and {other:,.0f} (d = {dim})" for dim, one, other in means),
+                holds=all(slope.low > 0.0 for slope in slopes.values()),
             ),
             Claim(
                 paper="With ±1 rewards the regret is somewhat lower than with Gaussian noise",
-                measured=f"{100 * (1 - ratios.mean()):.0f} % lower on average over the dimensions, from "
-                f"{100 * (1 - ratios.max()):.0f} % to {100 * (1 - ratios.min()):.0f} %",
-                holds=bool(0.5 < ratios.mean() < 1.0),
+                criterion="the 99 % interval of the ratio of regrets, a geometric mean over dimensions, "
+                "is below 1 and above ½",
+                measured=f"{ratio:.2f} times that with Gaussian noise",
+                holds=ratio.low > 0.5 and ratio.high < 1.0,
             ),
         ]
 
@@ -109,38 +125,34 @@ class RegretAgainstDimension(_ByDimension):
     title: ClassVar[str] = "Regret of LinUCB against the dimension, without privacy"
     paper: ClassVar[str] = f"{PAPER}, Figure 3"
 
-    def _slope(self, traces: Mapping[str, Trace], scale: Scale, rewards: str) -> tuple[float, float]:
-        """The slope of the best-fit line on log-log axes, and its height at d = 1."""
-        final = self._final(traces, scale, rewards)
-        slope, height = np.polyfit(np.log(self._DIMS[scale]), np.log(final), 1)
-        return float(slope), float(height)
-
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Log-log, with best-fit lines."""
         figure, (axes,) = new_figure(width=6.4, height=4.6)
         dims = np.array(self._DIMS[scale])
+        slopes = self._slopes(traces, scale)
         for index, (title, rewards) in enumerate(self._NOISES.items()):
-            slope, height = self._slope(traces, scale, rewards)
-            style = line_style(index)
-            final = self._final(traces, scale, rewards)
-            axes.loglog(dims, final, "os"[index], label=title, color=style["color"])
-            line = np.exp(height) * dims**slope
+            style, runs = line_style(index), self._final(traces, scale, rewards)
+            axes.loglog(dims, runs, "os"[index], color=style["color"], alpha=0.3, markersize=4)
+            axes.loglog(dims, runs.mean(axis=1), "os"[index], label=title, color=style["color"])
+            logs, slope = np.log(runs.mean(axis=1)), slopes[title]
+            line = np.exp(logs.mean() + slope.value * (np.log(dims) - np.log(dims).mean()))
             axes.loglog(dims, line, label=f"best fit, slope {slope:.2f}", **style)
         axes.set_xticks(dims, [str(d) for d in dims])
         axes.minorticks_off()
         axes.set_xlabel("dimension d")
-        axes.set_ylabel("regret after the last round (mean)")
+        axes.set_ylabel("regret after the last round (mean; faint: runs)")
         light_axes(axes)
         legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
         """The slope."""
-        slopes = {title: self._slope(traces, scale, x)[0] for title, x in self._NOISES.items()}
+        slopes = self._slopes(traces, scale)
         return [
             Claim(
                 paper="The best-fit line has a slope of roughly 2, clearly super-linear",
+                criterion="for both noises its 99 % interval lies within [1.5, 2.5]",
                 measured=", ".join(f"{slope:.2f} ({title})" for title, slope in slopes.items()),
-                holds=all(1.5 <= slope <= 2.5 for slope in slopes.values()),
+                holds=all(slope.low > 1.5 and slope.high < 2.5 for slope in slopes.values()),
             )
         ]

@@ -66,6 +66,7 @@ class DecisionSet(Figure):
         return [
             Claim(
                 paper="One optimal action of mean .75, all others in [−.75, .65], all of unit length",
+                criterion="in the set that is drawn, to 10⁻⁹",
                 measured=f"best {means.max():.4f}, others {others.min():.3f} to {others.max():.3f}, "
                 f"lengths within {np.abs(lengths - 1).max():.0e} of 1",
                 holds=bool(

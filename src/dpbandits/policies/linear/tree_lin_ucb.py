@@ -71,12 +71,13 @@ class Gaussian(TreeState):
 
 
 class Wishart(TreeState):
-    """The same."""
+    """The same; `padding` has one row, of zeros."""
 
     def release(self, secret: TreeRows, noise: Noise) -> None:
         """The same with a Wishart matrix for the node's noise."""
         if leaf_waits(self):
             _close_wishart(self, secret, noise)
+            _read_wishart(self, 0)
             _restate(self, 0)
 
     def select(self, context: Any, explore: Chance) -> int:
@@ -94,6 +95,21 @@ class Wishart(TreeState):
         self.clock[ROUND] += 1
 
 
+class PaddedWishart(Wishart):
+    """The same with noise of m nodes in every round; row i of `padding` is that of i without data."""
+
+    def release(self, secret: TreeRows, noise: Noise) -> None:
+        """Draw the padding once; then as above, with the noise of nodes that are not in the sum."""
+        first = self.padding[-1, 0] == 0.0  # afterwards a sum of squares
+        if first:
+            _draw_padding(self, secret, noise)
+        if first or leaf_waits(self):
+            if leaf_waits(self):
+                _close_wishart(self, secret, noise)
+            _read_wishart(self, self.padding.shape[0] - 1 - int(self.tree.live[0]))
+            _restate(self, 0)
+
+
 @register_jitable(forceinline=True)
 def _restate(public: Any, block: int) -> None:
     now = public.regularizers[public.tree.live[0]]
@@ -106,9 +122,17 @@ def _restate(public: Any, block: int) -> None:
 
 
 @register_jitable(forceinline=True)
+def _draw_padding(public: Wishart, secret: TreeRows, noise: Noise) -> None:
+    """Each matrix around the sum of those before, and none around data."""
+    dof, norm, rows = public.settings.dof, public.settings.norm, public.padding
+    for nodes in range(1, rows.shape[0]):
+        draw_wishart(noise, rows[nodes - 1], rows[nodes], dof, norm, secret.matrix, secret.axes)
+
+
+@register_jitable(forceinline=True)
 def _close_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
     public.clock[RELEASED] = public.clock[ROUND]
-    tree, leaves, size = public.tree, secret.leaves, public.moment.size
+    tree, leaves = public.tree, secret.leaves
     place = merge_leaf(tree, leaves, 0)
     node = tree.prefix[0, place + 1]
     dof, norm = public.settings.dof, public.settings.norm
@@ -116,12 +140,17 @@ def _close_wishart(public: Wishart, secret: TreeRows, noise: Noise) -> None:
     for axis in range(node.size):
         node[axis] += tree.prefix[0, place, axis]
     finish_leaf(tree, 0, place, 0.0)
-    entry = 0
+
+
+@register_jitable(forceinline=True)
+def _read_wishart(public: Wishart, unused: int) -> None:
+    """The released sum and the noise of so many nodes that are not in it, as `gram` and `moment`."""
+    total, padding, size, entry = public.tree.total[0], public.padding[unused], public.moment.size, 0
     for i in range(size):
         for j in range(i, size):
-            public.gram[i, j] = public.gram[j, i] = tree.total[0, entry]
+            public.gram[i, j] = public.gram[j, i] = total[entry] + padding[entry]
             entry += 1
-        public.moment[i] = tree.total[0, entry]
+        public.moment[i] = total[entry] + padding[entry]
         entry += 1
 
 
@@ -136,12 +165,18 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
 
     `noise="gaussian"` (their 4.2): each node carries σ(Z′ + Z′ᵀ)/√2. With m levels, Υ = σ√(2m)(4√d + 2
     ln(2n/α)), V = G̃ + 2Υ I, ρ_min = Υ, ρ_max = 3Υ, γ = σ√(m/ρ_min)(√d + √(2 ln(2n/α))).
-    `noise="wishart"` (4.1): W(L̃²I, k) in each node. A prefix of s nodes has noise W(L̃²I, sk); with r
-    = √(sk) and q = √d + √(2 ln(8n/α)), ρ_min = L̃²(r − q)², ρ_max = L̃²(r + q)², γ = L̃(√d + √(2
-    ln(2n/α))), and with `shifted` all eigenvalues are lowered by c = ρ_min − 4L̃²rq. The paper shifts
-    as if s were m always, so that V is not positive while few nodes are summed; here the shift follows
-    s. `rho_min` sets another ρ_min, by another shift. The entry Σ w² is never used, nor released under
-    Gaussian noise.
+    `noise="wishart"` (4.1): W(L̃²I, k) in each node. A sum of s nodes has noise W(L̃²I, sk); with r =
+    √(sk) and q = √d + √(2 ln(8n/α)), ρ_min = L̃²(r − q)², ρ_max = L̃²(r + q)², γ = L̃(√d + √(2
+    ln(2n/α))). With `shifted` all eigenvalues are lowered by c = ρ_min − 4L̃²rq, which leaves ρ_min′ =
+    4L̃²rq and γ′ = γ√(ρ_min/ρ_min′) (of which the paper prints a bound). `rho_min` sets another ρ_min, by
+    another shift. The entry Σ w² is never used, nor released under Gaussian noise.
+
+    A prefix is the sum of one node for each binary digit 1 of its length. With `nodes="live"` s is their
+    number, and the shift follows it. With `nodes="all"` s = m in every round, as the paper assumes
+    (Proposition 9, footnote 3; of Gaussian noise it sums at most m): m matrices W(L̃²I, k) are drawn
+    before the first decision, and where a prefix has s nodes the first m − s of these are added. The
+    noise is then a sum of m independent matrices in every round, W(L̃²I, mk) exactly. Without them the
+    shift for m nodes would leave V negative wherever few are summed.
 
     **Guarantee.** Neighbours replace one person's features and reward; joint DP. Her leaf is in at
     most m = ⌊log2 (n−1)⌋ + 1 nodes. Gaussian: ‖ããᵀ − b̃b̃ᵀ‖_F ≤ √2 L̃² against symmetrised noise is
@@ -149,10 +184,12 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     L̃²/μ. As printed, σ = 4√m′ L̃² ln(4/δ)/ε with m′ = 1 + ⌈log2 n⌉, which is μ = √(m/m′) ε/(4
     ln(4/δ)): for (1, .1) just below 0.068, by the number of levels, instead of 0.92. That is stated.
     Wishart: `mechanisms/wishart.py`, by Sheffet's theorem; "paper" and "exact" differ in the count of
-    levels only. For arms with parameters of their own the matrices are block diagonal for everybody,
-    and under Gaussian noise only their blocks are released: some of the entries of Σ ããᵀ, where rows of
-    different arms have z in different places. A tree that is full is put aside and another begins on
-    new people, so the guarantee does not end at the horizon.
+    levels only. What `nodes="all"` adds is drawn around nobody's data, so that V and ũ are made of the
+    nodes and of independent noise: the guarantee is that of the nodes alone. For arms with parameters of
+    their own the matrices are block diagonal for everybody, and under Gaussian noise only their blocks
+    are released: some of the entries of Σ ããᵀ, where rows of different arms have z in different places.
+    A tree that is full is put aside and another begins on new people, so the guarantee does not end at
+    the horizon.
 
     **Regret.** `regret_bound` with these ρ_min, ρ_max, γ (their Theorems 5 and 6, Corollaries 10 and
     12): Õ(√n d^{3/4}/√ε). At the same guarantee `BatchedLinUCB` has about three times
@@ -176,6 +213,10 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
     calibration: Annotated[
         Calibration, '"exact": the least noise that meets the budget; "paper": as printed.'
     ] = "exact"
+    nodes: Annotated[
+        Literal["live", "all"],
+        'Whose Wishart noise is summed: "live", of nodes in the prefix; "all", of m always, as printed.',
+    ] = "live"
     shifted: Annotated[bool, "Whether Wishart noise is shifted back towards zero."] = True
     rho_min: Annotated[
         float | None, "The smallest eigenvalue of the regulariser; by default the paper's."
@@ -185,6 +226,7 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
         super().__post_init__()
         checks.one_of(("gaussian", "wishart"), noise=self.noise)
         checks.one_of(("exact", "paper"), calibration=self.calibration)
+        checks.one_of(("live", "all"), nodes=self.nodes)
         checks.one_of((True, False), shifted=self.shifted)
         if self.rho_min is not None:
             checks.scale(rho_min=self.rho_min)
@@ -195,6 +237,8 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
             )
         if self.noise == "gaussian" and not self.shifted:
             raise InvalidInput("Gaussian noise needs its shift: a noisy Gram matrix may be negative")
+        if self.noise == "gaussian" and self.nodes == "all":
+            raise InvalidInput("nodes='all' is for Wishart noise: Gaussian noise is that of live nodes")
 
     def twin(self) -> Policy:
         """Without noise there is no tree."""
@@ -210,9 +254,9 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
         if self.noise == "wishart":
             assert isinstance(self.privacy, ApproxDP)
             dof = wishart_dof(dim, levels, self.privacy)
-            kind: type[TreeState] = Wishart
+            kind: type[TreeState] = Wishart if self.nodes == "live" else PaddedWishart
             entries, widths, budget = triangle_size(dim + 1), None, NonPrivate()
-            regularizers = self._wishart(dim, dof, horizon, alpha)
+            regularizers = self._wishart(dim, dof, levels, horizon, alpha)
         else:
             kind, entries = Gaussian, blocks * pair_size(dim)
             widths = np.tile(augmented_widths(dim), blocks)
@@ -222,7 +266,8 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
         settings = Settings(assumed.sigma, assumed.size, math.log(2.0 / alpha), dof, math.sqrt(_ROW))
         public, secret = start_tree_state(kind, problem, tree, leaves, regularizers, settings)
         if self.noise == "wishart":
-            row = dim + 1
+            row, unused = dim + 1, levels if self.nodes == "all" else 0
+            public = public._replace(padding=np.zeros((unused + 1, entries)))
             secret = TreeRows(leaves, np.zeros(row), static_size(row), np.zeros((row, row)))
         return public, secret
 
@@ -258,18 +303,24 @@ class TreeLinUCB(OncePerLeaf, ConfidentPolicy):
         gamma = spread / math.sqrt(low) * (math.sqrt(dim) + math.sqrt(2.0 * log))
         return np.tile([low + norm, low, low + 2.0 * norm, gamma], (used + 1, 1))
 
-    def _wishart(self, dim: int, dof: int, horizon: int, alpha: float) -> Array:
+    def _wishart(self, dim: int, dof: int, levels: int, horizon: int, alpha: float) -> Array:
         """The same, by the number of nodes; no node at all is regularised as much as one."""
         spread = math.sqrt(dim) + math.sqrt(2.0 * math.log(8.0 * horizon / alpha))
         tail = math.sqrt(_ROW) * (math.sqrt(dim) + math.sqrt(2.0 * math.log(2.0 * horizon / alpha)))
-        found = []
-        for nodes in range(1, tree_levels(max(horizon - 1, 1)) + 1):
+
+        def of_sum(nodes: int) -> list[float]:
             root = math.sqrt(nodes * dof)
             lowest, highest = _ROW * (root - spread) ** 2, _ROW * (root + spread) ** 2
             low = _ROW * 4.0 * root * spread if self.shifted else lowest
             low = low if self.rho_min is None else self.rho_min
-            found.append([low - lowest, low, low + highest - lowest, tail * math.sqrt(lowest / low)])
-        return np.array([[found[0][LOW], *found[0][1:]], *found])
+            return [low - lowest, low, low + highest - lowest, tail * math.sqrt(lowest / low)]
+
+        used = tree_levels(max(horizon - 1, 1))
+        if self.nodes == "all":
+            return np.tile(of_sum(levels), (used + 1, 1))
+        none = of_sum(1)
+        none[RIDGE] = none[LOW]  # there is no noise to shift
+        return np.array([none, *(of_sum(nodes) for nodes in range(1, used + 1))])
 
     def refuses_exact_noise(self, problem: Any) -> str:
         """Wishart noise is made of products."""

@@ -89,6 +89,7 @@ class TreeState(NamedTuple):
     draw: Array  # (2, d) a Thompson sample and its standard normals
     width: Array  # (blocks, 2) β, and a bound of V⁻¹
     regularizers: Array  # (nodes, 4) the policy's own, by the number of nodes in a prefix
+    padding: Array  # (…, entries) noise of nodes that hold nobody, where it is added to a prefix
     max_norm: float
     rewards: Rewards
     settings: Any  # the policy's own: a named tuple of numbers
@@ -172,6 +173,7 @@ def start_tree_state(
         draw=np.zeros((2, dim)),
         width=np.ones((blocks, 2)),
         regularizers=regularizers,
+        padding=np.zeros((0, 0)),
         max_norm=problem.max_norm,
         rewards=problem.rewards,
         settings=settings,
