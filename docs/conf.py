@@ -8,7 +8,7 @@ html_title = f"dpbandits {__version__}"
 
 extensions = ["myst_parser", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
-myst_enable_extensions = ["colon_fence", "attrs_inline", "smartquotes"]
+myst_enable_extensions = ["colon_fence", "attrs_inline"]
 myst_heading_anchors = 4  # so that [links](page.md#a-heading) are checked, as GitHub resolves them
 smartquotes = False  # names and sentences are shown as they are typed
 
@@ -16,7 +16,7 @@ html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_show_search_summary = False  # read from other pages, which a browser refuses for files on a disk
 html_theme_options = {
     "source_repository": "https://github.com/dpbandits/dpbandits",

@@ -4,6 +4,7 @@ Pages are laid out and their examples run, Sphinx makes HTML of them, where a wa
 links are followed. Nothing is fetched from anywhere.
 """
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sphinx.cmd.build import build_main
 def make_site(folder: Path) -> Path:
     """The site, in `folder`/site; ends with a sentence where something is wrong."""
     source, site = folder / "source", folder / "site"
+    shutil.rmtree(site, ignore_errors=True)  # no pages that are no longer made
     stage(source)
     options = ["-c", str(DOCS), "-d", str(folder / "doctrees"), "-q", "-E", "-W", "--keep-going"]
     if build_main(["-b", "html", *options, str(source), str(site)]) != 0:

@@ -15,9 +15,10 @@ def draw_replay(path: Path) -> None:
     axes.set(xlim=(0, 11.6), ylim=(-0.5, 6.0))
     axes.axis("off")
     _stream(axes, 4.6, "recorded", ["1", "0", "1", "1", "0", "1"], changed=None)
-    _stream(axes, 0.4, "her neighbour", ["1", "0", "0", "1", "0", "1"], changed=2)
+    _stream(axes, 0.4, "replayed", ["1", "0", "0", "1", "0", "1"], changed=2)
     for end, (above, below) in ((5.0, ("sum 2", "sum 1")), (9.0, ("sum 2", "sum 2"))):
         _release(axes, end, above, below)
+    axes.text(6.9, 2.75, "the same result\nis forced", ha="center", va="center", color=_GREY)
     axes.text(
         10.3,
         2.9,

@@ -34,7 +34,7 @@ def stage(source: Path) -> None:
     papers = reproduction_pages(measured)
     tutorials = {place_of(page): text for page, text in written.items() if "tutorials/" in page}
     pages = {
-        **{place_of(page): relinked(text, page) for page, text in written.items()},
+        **{place_of(page): one_title(relinked(text, page), page) for page, text in written.items()},
         **reference_pages(),
         **policy_pages(measured),
         **papers,
@@ -85,6 +85,15 @@ def relinked(text: str, page: str) -> str:
         return link[0]
 
     return LINK.sub(turned, text)
+
+
+def one_title(text: str, page: str) -> str:
+    """A page with several titles gets one more, its name, above them: they become its sections."""
+    outside = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    if sum(len(re.findall(r"^# ", part, re.MULTILINE)) for part in outside[::2]) < 2:
+        return text
+    outside[::2] = [re.sub(r"^(?=#+ )", "#", part, flags=re.MULTILINE) for part in outside[::2]]
+    return f"# {Path(page).stem.capitalize()}\n\n{''.join(outside)}"
 
 
 def _relative(place: Path, here: Path) -> str:
