@@ -11,13 +11,13 @@ MISSING := $(if $(wildcard /usr/lib/postgresql/*/bin/initdb),,postgresql) \
 	$(if $(shell command -v chromium || command -v google-chrome),,chromium) \
 	$(if $(shell command -v systemd-analyze),,systemd) $(if $(shell command -v haproxy),,haproxy)
 
-.PHONY: demo test quick coverage bench docs release-check system-packages clean
+.PHONY: demo test quick coverage bench docs figures release-check system-packages clean
 # The tests of a file that takes long are marked `slow`; `make quick` leaves them out.
 QUICK := tests -m "not slow"
 
 demo: $(VENV)/.runtime  ## compare private policies with their non-private twins; writes report.html
-	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb modified-thompson \
-		--privacy mu=1 --rounds 1e5 --runs 20 --report report.html
+	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb \
+		--privacy eps=1 --rounds 1e5 --runs 20 --report report.html
 
 test: $(VENV)/.development  ## all checks
 	$(BIN)/ruff check .
@@ -37,8 +37,12 @@ coverage: $(VENV)/.development  ## which lines the quick tests reach; fails belo
 bench: $(VENV)/.development  ## the speed table
 	$(BIN)/python benchmarks/speed.py
 
-docs: $(VENV)/.development  ## generated pages and pictures, docs/reproduction.md among them
-	$(BIN)/python docs/make.py
+docs: $(VENV)/.development  ## the site, docs/build/site: no simulations but those of the tutorials
+	$(BIN)/python docs/make.py pages
+	$(BIN)/python docs/make_site.py
+
+figures: $(VENV)/.development  ## all that is measured again, docs/reproduction.md among it: takes long
+	$(BIN)/python docs/make.py figures
 
 release-check: $(VENV)/.development  ## build the wheel, and run the README from it in empty environments
 	@$(PIP) --editable '.[release]'
@@ -67,4 +71,4 @@ $(VENV)/.development: $(VENV)/.python $(SOURCES)
 	@touch $@ $(VENV)/.runtime
 
 clean:
-	rm -rf $(VENV) dist report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) dist docs/build report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

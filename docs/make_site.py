@@ -1,16 +1,17 @@
 """Make the documentation site, `docs/build/site`, or in the folder given: `make docs`.
 
-Pages are laid out and their examples run, Sphinx makes HTML of them, where a warning is an error, and all
-links are followed. Nothing is fetched from anywhere.
+Pages are laid out and their examples run, Sphinx makes HTML of them, where a warning is an error, and
+all links are followed. Nothing is fetched from anywhere.
 """
 
 import shutil
 import sys
 from pathlib import Path
 
+from sphinx.cmd.build import build_main
+
 from sitemaking.links import faults
 from sitemaking.staging import DOCS, stage
-from sphinx.cmd.build import build_main
 
 
 def make_site(folder: Path) -> Path:

@@ -36,7 +36,9 @@ def leaderboard_rows(whole: str) -> list[Row]:
                 # A board of one guarantee has it in its title.
                 guarantee = named.pop("guarantee", "") or re.findall(r"ε = .*", title)[0]
                 cells = {name: cell for name, cell in named.items() if cell}
-                found.append(Row(board, label, "not private" if "not private" in label else guarantee, cells))
+                found.append(
+                    Row(board, label, "not private" if "not private" in label else guarantee, cells)
+                )
     return found
 
 
@@ -59,7 +61,8 @@ def measured_table(rows: list[Row]) -> str:
     instances = dict.fromkeys(name for row in rows for name in row.cells)
     return markdown_table(
         [
-            {"instance": name} | {column: row.cells.get(name, "") for column, row in zip(columns, rows, strict=True)}
+            {"instance": name}
+            | {column: row.cells.get(name, "") for column, row in zip(columns, rows, strict=True)}
             for name in instances
         ]
     )

@@ -45,10 +45,24 @@ def _stream(axes: Any, height: float, label: str, rewards: list[str], changed: i
 def _release(axes: Any, end: float, above: str, below: str) -> None:
     """A draw whose result is forced to be the same in both runs."""
     x = end - 0.05
-    axes.text(x, 2.75, "released\n2.4" if below != above else "released\n1.8", ha="center", va="center", color=_GREEN)
+    axes.text(
+        x,
+        2.75,
+        "released\n2.4" if below != above else "released\n1.8",
+        ha="center",
+        va="center",
+        color=_GREEN,
+    )
     for height, towards, located in ((4.5, 3.25, above), (1.0, 2.25, below)):
         axes.annotate("", (x, towards), (x, height), arrowprops={"arrowstyle": "->", "color": _GREY})
-        axes.text(x + 0.12, (height + towards) / 2, f"{located}\n+ noise", va="center", fontsize="small", color=_GREY)
+        axes.text(
+            x + 0.12,
+            (height + towards) / 2,
+            f"{located}\n+ noise",
+            va="center",
+            fontsize="small",
+            color=_GREY,
+        )
 
 
 def _box(left: float, height: float, colour: str) -> Any:

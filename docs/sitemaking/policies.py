@@ -1,10 +1,9 @@
 """A page for each policy, grouped by what they decide about."""
 
-from sitemaking.measured import Row, leaderboard_rows, measured, measured_table
-from sitemaking.reference import class_entry, first_sentence, markdown, options_table
-
 from dpbandits.cli.list import GROUPS, row
 from dpbandits.policies import Policy
+from sitemaking.measured import Row, leaderboard_rows, measured, measured_table
+from sitemaking.reference import class_entry, first_sentence, markdown, options_table
 
 FAMILIES = {
     "arms": "Policies for arms",
@@ -46,20 +45,22 @@ def policy_page(family: str, kind: type[Policy], rows: list[Row]) -> str:
 def _signature(family: str, kind: type[Policy]) -> str:
     """The entry that the index and the search know it by; all that it says is above."""
     head = class_entry(f"dpbandits.{family}", kind.__name__, kind).split("\n\n", 1)[0]
-    return (
-        f"{head}\n\nAs every policy it has the methods of [Policy](#dpbandits.Policy): `start`, `guarantee`, …\n:::::\n"
-    )
+    return f"{head}\n\nAs every policy it has the methods of [Policy](#dpbandits.Policy): "
+        "`start`, `guarantee`, …\n:::::\n"
 
 
 def _measured(name: str, rows: list[Row]) -> str:
     when, mine = measured(name, rows)
     if not mine:
-        return "No leaderboard has this policy yet. `dpbandits compare` measures it on a world of yours.\n"
+        return (
+            "No leaderboard has this policy yet. `dpbandits compare` measures it on a world of yours.\n"
+        )
     board = mine[0].board
     page = f"../../reproduction/{board}.md#{board}"
     note = "" if when == "at ε = 1" else f" The board has it {when}."
     return (
-        f"From the [{board}]({page}), which says how to read a cell and compares all policies of the family.{note}"
+        f"From the [{board}]({page}), which says how to read a cell and compares all policies of the "
+        f"family.{note}"
         f"\n\n{measured_table(mine)}"
     )
 
@@ -67,8 +68,9 @@ def _measured(name: str, rows: list[Row]) -> str:
 def _family(title: str, kinds: list[type[Policy]]) -> str:
     lines = "".join(
         f"| [{kind.__name__}]({kind.name()}.md) | {first_sentence(kind)} | "
-        f"{', '.join(row(kind.name(), kind)['privacy']) or 'none'} | {row(kind.name(), kind)['guarantee']} |\n"
+        f"{', '.join(told['privacy']) or 'none'} | {told['guarantee']} |\n"
         for kind in kinds
+        for told in [row(kind.name(), kind)]
     )
     tree = "\n".join(kind.name() for kind in kinds)
     return (
@@ -81,8 +83,12 @@ def _index() -> str:
     return (
         "# Policies\n\n"
         "A policy is a rule for deciding. Which one to take: `dpbandits recommend`, or `dpb.recommend(problem, "
-        "budget)`, names one with reasons. Every page below says what the policy does, what it promises and "
-        "why, what it cost when it was measured, and its options.\n\n"
+        "budget)`, names one with reasons. Each page says what the policy does, what it promises and why, what "
+        "it cost when it was measured, and its options.
+
+"
         + "".join(f"- [{title}]({family}.md)\n" for family, title in FAMILIES.items())
-        + "\n```{toctree}\n:hidden:\n\n" + "\n".join(FAMILIES) + "\n```\n"
+        + "\n```{toctree}\n:hidden:\n\n"
+        + "\n".join(FAMILIES)
+        + "\n```\n"
     )

@@ -37,7 +37,11 @@ MODULES = (
 def public_names(module: ModuleType) -> list[str]:
     """What a module offers: its list, or, of errors, which has none, its classes."""
     listed = getattr(module, "__all__", None)
-    return list(listed) if listed is not None else [n for n, v in vars(module).items() if inspect.isclass(v)]
+    return (
+        list(listed)
+        if listed is not None
+        else [n for n, v in vars(module).items() if inspect.isclass(v)]
+    )
 
 
 def homes() -> dict[int, str]:
@@ -53,7 +57,9 @@ def homes() -> dict[int, str]:
 def reference_pages() -> dict[str, str]:
     """The pages of all modules, by path."""
     home = homes()
-    return {f"reference/api/{name}.md": module_page(importlib.import_module(name), home) for name in MODULES}
+    return {
+        f"reference/api/{name}.md": module_page(importlib.import_module(name), home) for name in MODULES
+    }
 
 
 def module_page(module: ModuleType, home: dict[int, str]) -> str:
@@ -104,7 +110,12 @@ def entry(module: str, name: str, what: Any) -> str:
         return class_entry(module, name, what)
     if callable(what):
         return _described("function", module, f"{name}{signature(what)}", markdown(what))
-    return _described("data", module, name, f"A {type(what).__name__} of {len(what)}." if name != "__version__" else "The version.")
+    return _described(
+        "data",
+        module,
+        name,
+        f"A {type(what).__name__} of {len(what)}." if name != "__version__" else "The version.",
+    )
 
 
 def class_entry(module: str, name: str, kind: type) -> str:
@@ -115,8 +126,14 @@ def class_entry(module: str, name: str, kind: type) -> str:
         parts.append(f"Extends {', '.join(f'`{base}`' for base in bases)}.")
     if issubclass(kind, Recipe) and dataclasses.fields(kind):
         parts.append(options_table(kind))
-    elif fields := [(f.name, f.type) for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []:
-        rows = "".join(f"| `{field}` | `{_type(hint)}` |\n" for field, hint in fields).replace("\\|", "|")
+    elif (
+        fields := [(f.name, f.type) for f in dataclasses.fields(kind)]
+        if dataclasses.is_dataclass(kind)
+        else []
+    ):
+        rows = "".join(f"| `{field}` | `{_type(hint)}` |\n" for field, hint in fields).replace(
+            "\\|", "|"
+        )
         parts.append("| field | type |\n| --- | --- |\n" + rows)
     parts.extend(_members(module, name, kind))
     shown = signature(kind) if _has_constructor(kind) else ""
@@ -177,12 +194,19 @@ def signature(what: Any, *, bound: bool = False) -> str:
     parameters = list(found.parameters.values())[1 if bound else 0 :]
     recipe = inspect.isclass(what) and issubclass(what, Recipe)
     cleaned = [
-        one.replace(annotation=inspect.Parameter.empty if recipe else _Text(_type(one.annotation)), default=_default(one.default))
+        one.replace(
+            annotation=inspect.Parameter.empty if recipe else _Text(_type(one.annotation)),
+            default=_default(one.default),
+        )
         for one in parameters
         if not one.name.startswith("_")
     ]
     empty = inspect.Signature.empty
-    returned = empty if inspect.isclass(what) or found.return_annotation is empty else _Text(_type(found.return_annotation))
+    returned = (
+        empty
+        if inspect.isclass(what) or found.return_annotation is empty
+        else _Text(_type(found.return_annotation))
+    )
     return str(inspect.Signature(cleaned, return_annotation=returned))
 
 
@@ -201,7 +225,12 @@ def _type(hint: Any) -> Any:
         return hint
     text = hint if isinstance(hint, str) else inspect.formatannotation(hint)
     text = re.sub(r"Annotated\[(.*?), ['\"].*?['\"]\]", r"\1", text)
-    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text).replace("'", "").replace('"', "").replace("NoneType", "None")
+    return (
+        re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text)
+        .replace("'", "")
+        .replace('"', "")
+        .replace("NoneType", "None")
+    )
 
 
 def _default(value: Any) -> Any:
@@ -211,7 +240,9 @@ def _default(value: Any) -> Any:
     return _Text("…" if "<" in text else text)
 
 
-def _described(kind: str, module: str, text: str, about: str, *, colons: int = 3, extra: str = "") -> str:
+def _described(
+    kind: str, module: str, text: str, about: str, *, colons: int = 3, extra: str = ""
+) -> str:
     fence = ":" * colons
     extra = f"{extra}\n" if extra else ""
     return f"{fence}{{py:{kind}}} {text}\n:module: {module}\n{extra}\n{about}\n{fence}\n"

@@ -18,9 +18,13 @@ def page_of(paper: ModuleType) -> str:
 
 
 def place_of_section(anchor: str) -> str:
-    """Where a section of docs/reproduction.md is on the site, by the anchor that its heading has there."""
+    """Where a section of docs/reproduction.md is on the site, by the anchor of its heading there."""
     names = [name for name in _PAPER_OF if anchor.startswith(f"#{name}-")]
-    return f"reproduction/{page_of(_PAPER_OF[max(names, key=len)])}.md#{max(names, key=len)}" if names else ""
+    return (
+        f"reproduction/{page_of(_PAPER_OF[max(names, key=len)])}.md#{max(names, key=len)}"
+        if names
+        else ""
+    )
 
 
 def reproduction_pages(whole: str) -> Pages:
@@ -45,7 +49,7 @@ def reproduction_pages(whole: str) -> Pages:
 
 
 def gallery_page(pages: Pages, tutorials: dict[str, str]) -> str:
-    """Every figure of the papers and every picture of a tutorial, each a link to where it is explained."""
+    """Every figure of a paper and every picture of a tutorial, each a link to where it is explained."""
     drawn = [
         (f"figures/{name}.png", f"{path}#{name}", f"{name}: {FIGURES[name].title}")
         for path, text in pages.items()
@@ -60,7 +64,8 @@ def gallery_page(pages: Pages, tutorials: dict[str, str]) -> str:
         f"\n:::{{figure}} {picture}\n:target: {_html(target)}\n:alt: {_plain(about)}\n\n{about}\n:::\n"
         for picture, target, about in drawn
     )
-    return f"# Gallery\n\nEach picture leads to the page that explains it.\n\n::::{{container}} gallery\n{cells}::::\n"
+    head = "# Gallery\n\nEach picture leads to the page that explains it.\n\n"
+    return f"{head}::::{{container}} gallery\n{cells}::::\n"
 
 
 def _anchored(name: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""All pages of the site in one folder, ready for Sphinx: nothing that is made lies among what is written."""
+"""All pages of the site in one folder, ready for Sphinx; nothing made lies among what is written."""
 
 import re
 import shutil
@@ -21,7 +21,14 @@ PLACES = {
     "docs/reproduction.md": "reproduction/index.md",
 }
 LINK = re.compile(r"(?<=\])\((?!https?:|mailto:|#|<)([^)#\s]+)(#[^)\s]*)?\)")
-_LANGUAGES = {".py": "python", ".js": "javascript", ".sh": "sh", ".toml": "toml", ".yaml": "yaml", ".html": "html"}
+_LANGUAGES = {
+    ".py": "python",
+    ".js": "javascript",
+    ".sh": "sh",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".html": "html",
+}
 
 
 def stage(source: Path) -> None:
@@ -56,7 +63,9 @@ def _is_run(path: str) -> bool:
 
 def _written() -> list[str]:
     """All pages that are written by hand, or generated and kept, as paths in the repository."""
-    pages = sorted(str(path.relative_to(ROOT)) for path in DOCS.rglob("*.md") if "build" not in path.parts)
+    pages = sorted(
+        str(path.relative_to(ROOT)) for path in DOCS.rglob("*.md") if "build" not in path.parts
+    )
     return [page for page in pages if page != "docs/reproduction.md"] + [
         page for page in PLACES if not page.startswith("docs/") and page != "README.md"
     ]
@@ -116,11 +125,16 @@ def _file_pages(written: dict[str, str]) -> dict[str, str]:
 
 def _file_page(name: str) -> str:
     language = _LANGUAGES.get(Path(name).suffix, "text")
-    return f"---\norphan: true\n---\n\n# {name}\n\n`````{language}\n{(ROOT / name).read_text().rstrip()}\n`````\n"
+    text = (ROOT / name).read_text().rstrip()
+    return f"---\norphan: true\n---\n\n# {name}\n\n`````{language}\n{text}\n`````\n"
 
 
 def _modules_page() -> str:
     return (
-        "# Modules\n\nUsers type `import dpbandits as dpb`, and a name. What everybody needs is there; the rest is a "
-        "dot away.\n\n" + "".join(f"- [{name}]({name}.md)\n" for name in MODULES) + "\n```{toctree}\n:hidden:\n\n" + "\n".join(MODULES) + "\n```\n"
+        "# Modules\n\nUsers type `import dpbandits as dpb`, and a name. What everybody needs is there; "
+        "the rest is a dot away.\n\n"
+        + "".join(f"- [{name}]({name}.md)\n" for name in MODULES)
+        + "\n```{toctree}\n:hidden:\n\n"
+        + "\n".join(MODULES)
+        + "\n```\n"
     )
