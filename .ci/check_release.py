@@ -2,7 +2,7 @@
 
 The wheel and the source archive are built into `dist/` and checked by twine. Then the wheel is installed
 in two empty environments. With all extras the README and all tutorials must run; without any, the README
-must end in the one sentence that names the extra, as must the command line, and a first decision must work.
+must end in the one sentence that names the extra, as must the command line, and a first decision works.
 """
 
 import os

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from mypy import api
 
+from dpbandits.policies import policy_kinds
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]

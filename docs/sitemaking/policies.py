@@ -45,8 +45,8 @@ def policy_page(family: str, kind: type[Policy], rows: list[Row]) -> str:
 def _signature(family: str, kind: type[Policy]) -> str:
     """The entry that the index and the search know it by; all that it says is above."""
     head = class_entry(f"dpbandits.{family}", kind.__name__, kind).split("\n\n", 1)[0]
-    return f"{head}\n\nAs every policy it has the methods of [Policy](#dpbandits.Policy): "
-        "`start`, `guarantee`, …\n:::::\n"
+    about = "As every policy it has the methods of [Policy](#dpbandits.Policy): `start`, `guarantee`, …"
+    return f"{head}\n\n{about}\n:::::\n"
 
 
 def _measured(name: str, rows: list[Row]) -> str:
@@ -82,11 +82,9 @@ def _family(title: str, kinds: list[type[Policy]]) -> str:
 def _index() -> str:
     return (
         "# Policies\n\n"
-        "A policy is a rule for deciding. Which one to take: `dpbandits recommend`, or `dpb.recommend(problem, "
-        "budget)`, names one with reasons. Each page says what the policy does, what it promises and why, what "
-        "it cost when it was measured, and its options.
-
-"
+        "A policy is a rule for deciding. Which one to take: `dpbandits recommend`, or `dpb.recommend`, "
+        "names one with reasons. Each page says what the policy does, what it promises and why, what it "
+        "cost when it was measured, and its options.\n\n"
         + "".join(f"- [{title}]({family}.md)\n" for family, title in FAMILIES.items())
         + "\n```{toctree}\n:hidden:\n\n"
         + "\n".join(FAMILIES)
