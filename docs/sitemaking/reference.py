@@ -34,6 +34,10 @@ MODULES = (
 )
 
 
+# What users are given, and do not make themselves: how it is made is of no interest.
+_GIVEN = ("Learner", "Person", "Recommendation", "Released", "Server", "Ticket", "Tickets", "Trace")
+
+
 def public_names(module: ModuleType) -> list[str]:
     """What a module offers: its list, or, of errors, which has none, its classes."""
     listed = getattr(module, "__all__", None)
@@ -100,7 +104,7 @@ def first_sentence(what: Any) -> str:
     """What something is, in short. Plain values have no docstring."""
     if not (inspect.isclass(what) or callable(what) or isinstance(what, ModuleType)):
         return f"{type(what).__name__}"
-    text = re.split(r"(?<=[.:])\s", " ".join((inspect.getdoc(what) or "").split("\n\n")[0].split()))[0]
+    text = re.split(r"(?<=[.])\s", " ".join((inspect.getdoc(what) or "").split("\n\n")[0].split()))[0]
     return text.rstrip(":").replace("|", "\\|")
 
 
@@ -143,7 +147,8 @@ def class_entry(module: str, name: str, kind: type) -> str:
 def _has_constructor(kind: type) -> bool:
     """Whether users make one themselves: abstract classes, enumerations and errors they do not."""
     return (
-        not inspect.isabstract(kind)
+        kind.__name__ not in _GIVEN
+        and not inspect.isabstract(kind)
         and not issubclass(kind, Exception)
         and not hasattr(kind, "__members__")
         and not (issubclass(kind, Recipe) and kind.abstract)
