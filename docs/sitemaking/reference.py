@@ -179,7 +179,7 @@ def options_table(kind: type[Recipe], anchor: str = "") -> str:
         named = f"`{option['option']}`"
         if anchor:
             named = f"[{named}]{{#{anchor}-{option['option'].replace('_', '-')}}}"
-        cells = (f"`{option[key]}`".replace("|", "\\|") for key in ("type", "default"))
+        cells = (f"`{one}`".replace("|", "\\|") for one in (_type(option["type"]), option["default"]))
         rows.append(f"| {named} | {' | '.join(cells)} | {option['about']} |\n")
     return "| option | type | default | |\n| --- | --- | --- | --- |\n" + "".join(rows)
 
@@ -230,12 +230,11 @@ def _type(hint: Any) -> Any:
         return hint
     text = hint if isinstance(hint, str) else inspect.formatannotation(hint)
     text = re.sub(r"Annotated\[(.*?), ['\"].*?['\"]\]", r"\1", text)
-    return (
-        re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text)
-        .replace("'", "")
-        .replace('"', "")
-        .replace("NoneType", "None")
-    )
+    text = re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text).replace("NoneType", "None")
+    text = re.sub(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[\w+(?:\[Any\])?\]\]", "ndarray", text)
+    return re.sub(
+        r"['\"]([A-Z][^'\"]*)['\"]", r"\1", text
+    )  # names of classes, and not values of `Literal`
 
 
 def _default(value: Any) -> Any:
