@@ -16,8 +16,8 @@ MISSING := $(if $(wildcard /usr/lib/postgresql/*/bin/initdb),,postgresql) \
 QUICK := tests -m "not slow"
 
 demo: $(VENV)/.runtime  ## compare private policies with their non-private twins; writes report.html
-	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb modified-thompson \
-		--privacy mu=1 --rounds 1e5 --runs 20 --report report.html
+	$(BIN)/dpbandits compare noise-aware-imed lazy-thompson private-klucb lazy-ucb \
+		--privacy eps=1 --rounds 1e5 --runs 20 --report report.html
 
 test: $(VENV)/.development  ## all checks
 	$(BIN)/ruff check .
@@ -37,8 +37,9 @@ coverage: $(VENV)/.development  ## which lines the quick tests reach; fails belo
 bench: $(VENV)/.development  ## the speed table
 	$(BIN)/python benchmarks/speed.py
 
-docs: $(VENV)/.development  ## generated pages
+docs: $(VENV)/.development  ## the site, docs/build/site: no simulations but those of the tutorials
 	$(BIN)/python docs/make.py pages
+	$(BIN)/python docs/make_site.py
 
 figures: $(VENV)/.development  ## all that is measured again, docs/reproduction.md among it: takes long
 	$(BIN)/python docs/make.py figures
@@ -70,4 +71,4 @@ $(VENV)/.development: $(VENV)/.python $(SOURCES)
 	@touch $@ $(VENV)/.runtime
 
 clean:
-	rm -rf $(VENV) dist report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) dist docs/build report.html dpbandits-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -43,18 +43,13 @@ def test_the_readmes_example_runs_and_prints_what_the_readme_says(
 ) -> None:
     code = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     shown = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
-    assert len(code) == 7 and len(shown) == 2
+    assert len(code) == len(shown) == 1
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in code:
         exec(block, names)
     printed = capsys.readouterr().out
     assert shown[0] in printed
-    # The test of subject lines has no seed, so its numbers differ; who won does not (the gap is ten
-    # standard errors), nor how it looks.
-    table = shown[1].splitlines()
-    assert table[0] in printed and table[-1] in printed
-    assert [line.split()[0] for line in table[1:4]] == ["0", "1", "2"]
     assert (tmp_path / "regret.svg").read_text().count("<path") > 20
     lines = [line for line in code[0].splitlines() if line.strip()]
     assert len(lines) <= 15
@@ -101,13 +96,24 @@ def test_the_readme_names_exactly_the_two_commands() -> None:
     commands = re.findall(r"^make (\w+)", README, re.MULTILINE)
     assert commands == ["demo", "test"]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert {"demo", "test", "bench", "docs"} <= set(targets)
+    assert {"demo", "test", "bench", "docs", "figures"} <= set(targets)
 
 
 def test_links_lead_somewhere() -> None:
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+    """Where a page is read in the repository. Pages that are made for the site are checked there."""
+    made = ("reference/policies/", "reference/api/", "gallery.md")
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if "build" not in path.parts]
+    for page in [*ROOT.glob("*.md"), *pages]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+            target = (page.parent / link).resolve()
+            found = target.is_relative_to(ROOT / "docs") and str(target.relative_to(ROOT / "docs"))
+            drawn = (
+                target.suffix == ".svg" and page.parent == target.parent
+            )  # by the page's own examples
+            drawn = drawn or target.name == "replay.svg"
+            assert target.exists() or drawn or (found or "").startswith(made), (
+                f"{page.name} links to {link}"
+            )
 
 
 def test_generated_pages_are_up_to_date() -> None:
@@ -148,7 +154,7 @@ def test_reproduction_is_what_a_new_run_at_paper_scale_finds(tmp_path: Path) -> 
     }
     fresh = sections(write_reproduction(tmp_path, results).read_text())
     kept = sections((ROOT / "docs/reproduction.md").read_text())
-    # Figures that take minutes are made by `make docs` only.
+    # Figures that take minutes are made by `make figures` only.
     assert set(kept) == {*FIGURES, *(one.name for one in tails.ALL)} and set(fresh) == set(results)
     for name, text in fresh.items():
         # Last digits may differ between processors; claims, verdicts and scales may not.
@@ -196,7 +202,7 @@ def test_sections_say_when_they_are_older_than_their_code(
 def test_stamps_follow_the_code_that_determines_numbers_and_no_other() -> None:
     modules = modules_of(figure_named("mishra-ucb"))
     ours = {name.removeprefix("dpbandits.") for name in modules}
-    assert {"experiments.mishra_2015", "policies.arms.tree_ucb", "worlds.arms"} <= ours
+    assert {"experiments.mishra_2015.ucb", "policies.arms.tree_ucb", "worlds.arms"} <= ours
     assert "sums.binary_tree" in ours and "privacy.budgets" in ours  # imported by its policies
     assert not {"policies.linear.lin_ucb", "worlds.movielens"} & ours
     assert not any(name.startswith(("engine", "simulation", "reports")) for name in ours)
@@ -208,13 +214,11 @@ def test_stamps_follow_the_code_that_determines_numbers_and_no_other() -> None:
     assert meaning(ast.parse(program)) == meaning(ast.parse(same)) != meaning(ast.parse(other))
 
 
-def test_every_policy_command_verb_and_error_is_documented() -> None:
+def test_every_command_and_verb_is_documented() -> None:
     pages = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
-    for kind in policy_kinds().values():
-        assert f"## {kind.__name__}" in pages["policies.md"]
     for command in app.registered_commands:
         assert f"## dpbandits {command.name}" in pages["cli.md"]
-        assert f"dpbandits {command.name}" in README
+        assert f"dpbandits {command.name}" in pages["start.md"]
     for name, signature in _SIGNATURES.items():
         assert f"`{name}({', '.join(signature)})`" in pages["architecture.md"]
     for kind in BROKEN:

@@ -1,12 +1,15 @@
 """What users write type-checks strictly: the README, the examples of all policies, and what they see."""
 
 import doctest
+import inspect
 import re
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from mypy import api
+
+from dpbandits.policies import policy_kinds
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +68,7 @@ def blocks(page: str) -> list[str]:
 
 
 def as_written(example: str) -> str:
-    """An example of `docs/policies.md` as a program: it is shown without the imports of public names."""
+    """An example of a policy as a program: it is shown without the imports of public names."""
     folders = ("policies.arms", "policies.linear", "policies.matroid", "policies.kernel", "problems")
     imports = "".join(f"from dpbandits.{folder} import *\n" for folder in folders)
     return f"from dpbandits import *\n{imports}\n{doctest.script_from_examples(example)}"
@@ -86,10 +89,13 @@ def codes_by_file(programs: dict[str, str], folder: Path) -> dict[str, set[str]]
 
 def test_what_users_write_type_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)  # where mypy finds its settings and what it remembers
-    readme, examples = blocks("README.md"), blocks("docs/policies.md")
-    assert len(readme) == 7 and len(examples) > 40
+    documented = (inspect.getdoc(kind) or "" for kind in policy_kinds().values())
+    examples = [text[text.index(">>>") :] for text in documented if ">>>" in text]
+    pages = ["README.md", "docs/start.md", "docs/choosing-epsilon.md"]
+    pages += [f"docs/tutorials/{path.name}" for path in (ROOT / "docs/tutorials").glob("*.md")]
+    assert len(examples) > 40
     programs = {
-        **{f"readme_{number}": block for number, block in enumerate(readme)},
+        **{re.sub(r"\W", "_", page): "\n".join(blocks(page)) for page in pages},
         "own_data": blocks("docs/own-data.md")[0],
         **{f"policies_{number}": as_written(example) for number, example in enumerate(examples)},
         **{f"wrong_{number}": f"import dpbandits as dpb\n{line}\n" for number, line in enumerate(WRONG)},
