@@ -75,7 +75,7 @@ class Analyses(FormulaFigure):
         return GaussianDP(math.sqrt(0.5)).epsilon_at(delta)
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
-        """Two panels, both axes logarithmic: they differ by orders of magnitude; and one of two alone."""
+        """Two panels with both axes logarithmic, and one of two analyses alone."""
         figure, panels = new_figure(3, width=6.0)
         for axes, arms in zip(panels, (2, 10), strict=False):
             printed = partial(self.standard, one_round=self.printed_round(arms))
