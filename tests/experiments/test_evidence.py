@@ -13,6 +13,7 @@ from dpbandits.experiments.evidence import (
     mean_of,
     median_of,
     p_of_less,
+    prediction_of,
     ratio_of,
     share_of,
     slope_across,
@@ -87,3 +88,13 @@ def test_what_has_no_interval_is_refused() -> None:
         slope_over([1.0, 2.0], [[0.0, 1.0], [1.0, 2.0]])
     assert ratio_of([2.0, 2.0], [1.0, 1.0]) == (2.0, 2.0, 2.0)
     assert f"{mean_of([1.0, 3.0]):.1f}".startswith("2.0 [") and math.isfinite(mean_of([1.0, 3.0]).high)
+
+
+def test_a_further_run_is_where_it_is_predicted() -> None:
+    """Normal runs: fewer than 970 of 1000 with probability below 10⁻⁶. Control: runs moved by 2σ."""
+    chance, held = np.random.default_rng(7), np.zeros(2)
+    for _ in range(1000):
+        low, high = prediction_of(chance.normal(5.0, 1.0, 12))
+        further = 5.0 + chance.standard_normal()
+        held += [low <= further <= high, low <= further + 2.0 <= high]
+    assert held[0] >= 970 > held[1]

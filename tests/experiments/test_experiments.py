@@ -2,17 +2,23 @@
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from movielens_files import write_many_1m
 
 from dpbandits import GaussianDP, Trace, simulate
-from dpbandits.experiments import FIGURES, figure_named
+from dpbandits.errors import InvalidInput
+from dpbandits.experiments import FIGURES, Simulation, Verdict, figure_named
+from dpbandits.experiments.chandak import films
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.ou_2024.analyses import Analyses
 from dpbandits.experiments.ou_2024.privacy_curves import printed_mu
+from dpbandits.experiments.ou_2024.regret_bound import regret_bound, worst_case_bound
 from dpbandits.experiments.reproduce import reproduce
+from dpbandits.simulation.header import describe
 
 pytestmark = pytest.mark.slow
 
@@ -23,11 +29,16 @@ EXPECTED_TO_FAIL = {
     "Regret is polylogarithmic in T (as printed, ε = 1, T = 10⁵)",
     "Theorem 4 bounds the regret of Algorithm 1 (here k = 5, ε = 1, T = 10⁵)",
     "Algorithm 2 samples after its first two phases (here k = 5, ε = 1, T = 10⁵)",
-    "Standard Thompson sampling (b=0, c=1) is √T-GDP by Lemma 4",
+    "The advantage of GDP over RDP shows particularly where δ is small",
+    "Theorem 5, Equation (10), at 1-GDP (b = 2000, c = 50)",
+    "Theorem 5, whatever the gaps, for Algorithm 1",
     "Theorem 1: Algorithm 2 is ε-differentially private (here ε = 2)",
     "R_n/ln n converges for both, at different rates",
-    "DPUCB-MAT is comparable to OMM and approaches the optimal policy on films",
-    "DPTS-MAT is comparable to the non-private CTS and approaches the optimum (4b)",
+    "The regret of both is linear in 1/ε",
+    "DPUCB-MAT approaches the optimal policy on films",
+    "DPTS-MAT approaches the optimal policy on films (4b)",
+    "DPUCB-MAT is comparable to OMM on films",
+    "DPTS-MAT is comparable to the non-private CTS on films (4b)",
     "Theorem 6: N(0,1) moved by 2ε/√ln(1/2δ) is (ε, δ)-close to itself",
 }
 
@@ -79,16 +90,111 @@ def test_claims_fail_when_the_measurements_say_so(folder: Path) -> None:
         name: Trace.load(folder / "claims" / f"{name}.parquet")
         for name in figure.simulations(Scale.quick)
     }
+    grid = traces["eta-1"].rounds
+    alike = 0.1 * np.tile(grid[:, None], (8, 1, 3))  # all b and η the same, below half of uniform play
     flat = {
-        name: dataclasses.replace(
-            trace, curves={label: np.zeros_like(curve) for label, curve in trace.curves.items()}
-        )
+        name: dataclasses.replace(trace, curves=dict.fromkeys(trace.curves, alike))
         for name, trace in traces.items()
     }
     assert [claim.holds for claim in figure.claims(flat, Scale.quick)] == [False] * 4
-    swapped = {"eta-1": traces["eta-5"], "eta-2": traces["eta-2"], "eta-5": traces["eta-1"]}
-    falls = figure.claims(swapped, Scale.quick)[2]
+    dear = {label: 10.0 * curve for label, curve in traces["eta-5"].curves.items()}
+    worse = traces | {"eta-5": dataclasses.replace(traces["eta-5"], curves=dear)}
+    falls = figure.claims(worse, Scale.quick)[2]
     assert "falls" in falls.paper and not falls.holds
+
+
+def test_a_bound_is_judged_only_where_it_says_something() -> None:
+    """Theorem 5: T alone decides between holds, does not hold and not reached."""
+    figure = figure_named("ou-theorem5")
+    short = figure.simulations(Scale.quick)["standard"]
+    trace = simulate(short.policies, short.environment, 1000, 2, progress=False)
+    long = dataclasses.replace(trace, rounds=trace.rounds * 20_000)
+    cases = {trace: Verdict.not_reached, long: Verdict.holds}
+    dear = {label: 1e7 * curve for label, curve in long.curves.items()}
+    cases[dataclasses.replace(long, curves=dear)] = Verdict.fails
+    for given, verdict in cases.items():
+        other = dataclasses.replace(given, curves={"private": given.curves["standard"]})
+        found = figure.claims({"standard": given, "private": other}, Scale.paper)
+        assert found[0].verdict is verdict
+
+
+def test_theorem_5_by_hand() -> None:
+    # Two arms, Δ = ½, b = 10, c = 2, T = 20 + 4e²: the logarithm is 2.
+    rounds = 20.0 + 4.0 * math.e**2
+    assert regret_bound(rounds, (0.0, 0.5), 10, 2.0) == pytest.approx(20 + 28 + 5130 * 2 * 2 / 0.5)
+    wide = 14 + 5130 * 2 * math.log(math.e**2 * 2 * math.log(2))
+    expected = 20 + math.sqrt(8 * math.e**2) * (
+        wide / (math.e * math.sqrt(math.log(2))) + math.e * math.sqrt(math.log(2))
+    )
+    assert worst_case_bound(rounds, (0.0, 0.5), 10, 2.0) == pytest.approx(expected)
+    # Nothing is claimed before T > bN + 4/Δ².
+    assert regret_bound(36.0, (0.0, 0.5), 10, 2.0) == math.inf
+    for gaps, c in (((0.0, 0.0), 1.0), ((0.0, 0.5), 0.5)):
+        with pytest.raises(InvalidInput, match="Theorem 5"):
+            regret_bound(1000, gaps, 0, c)
+
+
+@pytest.mark.parametrize("name", [name for name, one in FIGURES.items() if one.is_of_a_paper])
+def test_every_claim_on_a_paper_says_how_it_is_judged(name: str) -> None:
+    figure = figure_named(name)
+    if (needed := figure.missing()) is not None:
+        pytest.skip(needed)
+    simulations = figure.simulations(Scale.quick)
+    claims = figure.claims({x: made_up(one) for x, one in simulations.items()}, Scale.quick)
+    assert claims and all(claim.criterion for claim in claims)
+
+
+@pytest.mark.parametrize("name", ["chandak-fig3", "chandak-fig4b", "chandak-table3"])
+def test_films_are_judged_on_the_papers_edition_where_that_is_given(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = figure_named(name)
+    write_many_1m(tmp_path)
+    monkeypatch.setenv("DPBANDITS_MOVIELENS", str(tmp_path))
+    traces = {x: made_up(one) for x, one in figure.simulations(Scale.paper).items()}
+    claims = figure.claims(traces, Scale.paper)
+    assert {claim.verdict for claim in claims} <= {Verdict.holds, Verdict.fails}
+    monkeypatch.setattr(films, "THEIRS", "MovieLens 25M")
+    claims = figure.claims(traces, Scale.paper)
+    assert {claim.in_words.split(":")[0] for claim in claims} == {"other set-up (MovieLens 1M, not 25M)"}
+
+
+def test_a_straight_line_is_told_from_a_bent_one() -> None:
+    """Controls of 5a and 5b: curves that are as the paper says, and some that are not."""
+    linear, bent = figure_named("chandak-fig5b"), lambda x: np.minimum(x, 0.5)
+    chance = np.random.default_rng(2)
+    for shape, holds in ((lambda x: x, True), (bent, False)):
+        traces = {}
+        for panel, size in (("ucb", 2.0), ("thompson", 1.0)):
+            one = made_up(linear.simulations(Scale.paper)[panel])
+            curves = {
+                label: size
+                * (100.0 + 500.0 * shape(1.0 / float(label)) + chance.normal(0.0, 5.0, (20, 1, 1)))
+                * np.ones((20, one.rounds.size, 3))
+                for label in one.curves
+            }
+            traces[panel] = dataclasses.replace(one, curves=curves)
+        assert [claim.holds for claim in linear.claims(traces, Scale.paper)] == [holds, True]
+    growth = figure_named("chandak-fig5a")
+    for power, holds in ((0.0, True), (0.2, False)):
+        one = made_up(growth.simulations(Scale.paper)["regret"])
+        rate = (1.0 + np.log(one.rounds)) * one.rounds**power
+        sizes = {"DPUCB-MAT": 2.0, "DPTS-MAT": 1.0, "FocusedMatroidUCB": 0.1}
+        curves = {
+            x: size * rate[:, None] * chance.uniform(0.99, 1.01, (20, 1, 3)) for x, size in sizes.items()
+        }
+        found = growth.claims({"regret": dataclasses.replace(one, curves=curves)}, Scale.paper)
+        assert [claim.holds for claim in found] == [holds, True]
+
+
+def made_up(simulation: Simulation) -> Trace:
+    """Curves that grow, with errors, in place of simulated ones."""
+    s, chance = simulation, np.random.default_rng(1)
+    rounds = np.unique(np.geomspace(1, s.rounds, s.points).astype(np.int64))
+    noise = chance.uniform(0.5, 1.5, (len(s.policies), s.runs, 1, 3))
+    curves = dict(zip(s.policies, np.sqrt(rounds)[:, None] * noise, strict=True))
+    header = describe(dict(s.policies), s.environment, s.rounds, s.runs, s.seed, s.points)
+    return Trace(header, rounds, curves, dict.fromkeys(curves, 0.0))
 
 
 def test_the_figures_formulas() -> None:

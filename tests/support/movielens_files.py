@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from dpbandits.worlds.movielens import GENRES
 
 FILMS = {
@@ -31,6 +33,18 @@ def write_1m(folder: Path) -> None:
         for number, (title, genres) in FILMS.items():
             file.write(f"{number}::{title}::{'|'.join(genres)}\n")
     lines = [f"{person}::{film}::4::978300760\n" for person, film in RATINGS]
+    (folder / "ratings.dat").write_text("".join(lines))
+
+
+def write_many_1m(folder: Path, films: int = 110, people: int = 60) -> None:
+    """As many films as the figures need, of two genres each; the first ones are rated most."""
+    names, chance = GENRES[1:], np.random.default_rng(3)
+    with (folder / "movies.dat").open("w", encoding="latin-1") as file:
+        for film in range(films):
+            genres = names[film % len(names)], names[(film // 3 + 1) % len(names)]
+            file.write(f"{film + 1}::Film {film + 1} (1990)::{'|'.join(sorted(set(genres)))}\n")
+    rated = chance.random((people, films)) < np.linspace(0.9, 0.1, films)
+    lines = [f"{person + 1}::{film + 1}::4::978300760\n" for person, film in np.argwhere(rated)]
     (folder / "ratings.dat").write_text("".join(lines))
 
 

@@ -38,6 +38,14 @@ def mean_of(runs: ArrayLike) -> Interval:
     return Interval(mean, mean - reach, mean + reach)
 
 
+def prediction_of(runs: ArrayLike) -> tuple[float, float]:
+    """Between which two numbers one further run is, at LEVEL, if runs are about normal."""
+    values, error = _mean_and_variance(runs)
+    reach = _t(values.size - 1) * math.sqrt(error * (values.size + 1.0))
+    mean = float(values.mean())
+    return mean - reach, mean + reach
+
+
 def ratio_of(above: ArrayLike, below: ArrayLike) -> Interval:
     """The ratio of two means of positive runs; its logarithm by the delta method and Welch."""
     parts = [_relative(runs) for runs in (above, below)]

@@ -48,6 +48,34 @@ def test_the_printed_first_round_costs_all_items_over_the_rank(
     assert default.guarantee(problem).budget == budget
 
 
+def test_the_look_is_the_printed_round_0() -> None:
+    """After it t = 1, so that the index has ln K; without it the second round has ln 2K."""
+    problem = TABLE_2.problem(None)
+    for calibration, t in (("paper", 1.0), ("exact", 2.0)):
+        policy = dpb.matroids.PrivateMatroidUCB(privacy=dpb.PureDP(2.0), calibration=calibration)
+        learner = policy.start(problem, seed=1)
+        for _ in range(2):
+            items = learner.select()
+            learner.update(items, [0.5] * items.size)
+        public, spread = learner._public, 3.0 * math.log(3.0 * t)
+        seen = public.plays > 0
+        bonus = math.sqrt(spread) * public.width + spread * public.tail
+        assert public.score[seen] == pytest.approx((public.mean + bonus)[seen])
+
+
+@pytest.mark.parametrize("kind", [dpb.matroids.MatroidUCB, dpb.matroids.MatroidThompson])
+def test_rivals_may_begin_with_a_look_as_well(kind: type[dpb.TrustedPolicy]) -> None:
+    problem = TABLE_2.problem(None)
+    learner = kind(first_round="look").start(problem, seed=1)
+    for size in (7, 3, 3):
+        items = learner.select()
+        assert items.size == size
+        learner.update(items, [0.5] * size)
+    assert kind().start(problem, seed=1).select().size == 3
+    with pytest.raises(InvalidInput, match="first_round"):
+        kind(first_round="glance")
+
+
 def test_the_guarantee_protects_a_rounds_vector() -> None:
     problem = TABLE_2.problem(None)
     said = str(dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0)).guarantee(problem))

@@ -15,7 +15,9 @@ from dpbandits.experiments.ou_2024.setting import (
     privacy_axes,
     true_budget,
 )
-from dpbandits.privacy.budgets import GaussianDP
+from dpbandits.policies.arms import ModifiedThompson
+from dpbandits.privacy.budgets import GaussianDP, NonPrivate
+from dpbandits.problems import Arms
 from dpbandits.reports.figures import new_figure
 from dpbandits.simulation import Trace
 
@@ -25,6 +27,14 @@ def printed_mu(horizon: int, prepulls: int, variance_scale: float) -> float:
     return math.sqrt(horizon / (variance_scale * (prepulls + 1.0)))
 
 
+def delivered_mu(horizon: int, arms: int, prepulls: int, variance_scale: float) -> float:
+    """What Algorithm 2 really guarantees, as the policy itself states it."""
+    policy = ModifiedThompson(privacy=NonPrivate(), prepulls=prepulls, variance_scale=variance_scale)
+    budget = policy.guarantee(Arms(arms, horizon=horizon)).budget
+    assert isinstance(budget, GaussianDP)
+    return budget.mu
+
+
 class PrivacyCurves(FormulaFigure):
     """Figure 1: ε against δ for several b and c."""
 
@@ -32,8 +42,9 @@ class PrivacyCurves(FormulaFigure):
     title: ClassVar[str] = "ε against δ for T = 1000, varying b (top) and c (bottom)"
     paper: ClassVar[str] = f"{PAPER}, Figure 1"
     notes: ClassVar[tuple[str, ...]] = (
-        "The curves use Lemma 4 as printed, √(T/(c(b+1))). At b = 0 it is too large by √2: a reward "
-        "can only move draws made after its arm was played once (dotted line).",
+        "The curves use Lemma 4 as printed, √(T/(c(b+1))). At b = 0 it is an upper bound that is loose "
+        "by √2: a reward can only move draws made after its arm was played once (dotted line). The "
+        "values of b, of c and of δ are ours: the paper's text does not list its own.",
     )
     _PREPULLS: ClassVar = (0, 1, 4, 9, 49, 99)
 
@@ -51,25 +62,46 @@ class PrivacyCurves(FormulaFigure):
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
-        """Monotone in b and in c, and symmetric."""
-        at = [GaussianDP(printed_mu(HORIZON, b, 1.0)).epsilon_at(1e-6) for b in self._PREPULLS]
-        by_c = [GaussianDP(printed_mu(HORIZON, 0, b + 1.0)).epsilon_at(1e-6) for b in self._PREPULLS]
-        corrected = true_budget(2).epsilon_at(1e-6)
-        falls = all(x > y for x, y in pairwise(at))
+        """Monotone in b and in c, symmetric, and an upper bound."""
+        by_b = [GaussianDP(printed_mu(HORIZON, b, 1.0)) for b in self._PREPULLS]
+        by_c = [GaussianDP(printed_mu(HORIZON, 0, b + 1.0)) for b in self._PREPULLS]
+        falls = all(
+            x.epsilon_at(d) > y.epsilon_at(d)
+            for line in (by_b, by_c)
+            for x, y in pairwise(line)
+            for d in DELTAS
+        )
+        at = {b: one.epsilon_at(1e-6) for b, one in zip(self._PREPULLS, by_b, strict=True)}
+        apart = max(
+            abs(x.epsilon_at(d) / y.epsilon_at(d) - 1.0)
+            for x, y in zip(by_b, by_c, strict=True)
+            for d in DELTAS
+        )
+        pairs = [pair for b in self._PREPULLS for pair in ((b, 1.0), (0, b + 1.0))]
+        slack = {(b, c): printed_mu(HORIZON, b, c) / delivered_mu(HORIZON, 2, b, c) for b, c in pairs}
         return [
             Claim(
                 paper="Raising b or c gives substantially smaller ε at every δ",
-                measured=f"ε(δ=1e-6) = {at[0]:.0f} at b=0, {at[3]:.0f} at b=9, {at[-1]:.1f} at b=99",
-                holds=falls and at[-1] < at[0] / 10,
+                criterion="each larger b, and each larger c, has a smaller ε at every δ drawn; "
+                "substantially: b = 9 has at most half the ε of b = 0 at δ = 1e-6",
+                measured=f"ε(δ=1e-6) = {at[0]:.0f} at b=0, {at[9]:.0f} at b=9, {at[99]:.1f} at b=99",
+                holds=falls and at[9] <= at[0] / 2.0,
             ),
             Claim(
                 paper="The roles of b and c are nearly symmetric",
-                measured=f"printed formula: identical for (b, 1) and (0, b+1), ε = {by_c[3]:.0f} at 10",
-                holds=at == by_c,
+                criterion="ε by the printed formula at (b, 1) and at (0, b+1) within 5 % at every δ "
+                "drawn",
+                measured=f"at most {100 * apart:.1g} % apart. What is delivered is less symmetric: at "
+                f"(9, 1) η is {printed_mu(HORIZON, 9, 1.0) / slack[9, 1.0]:.2f}, at (0, 10) "
+                f"{printed_mu(HORIZON, 0, 10.0) / slack[0, 10.0]:.2f} (N = 2)",
+                holds=bool(apart <= 0.05),
             ),
             Claim(
-                paper="Standard Thompson sampling (b=0, c=1) is √T-GDP by Lemma 4",
-                measured=f"it is √(T/2)-GDP (Lemma 3): ε(δ=1e-6) = {corrected:.0f}, not {at[0]:.0f}",
-                holds=math.isclose(corrected, at[0], rel_tol=0.01),
+                paper="Lemma 4: Algorithm 2 is √(T/(c(b+1)))-GDP",
+                criterion="the η delivered (the policy's guarantee, which replays reach) is at most the "
+                "printed one, at all pairs drawn, N = 2",
+                measured=f"printed over delivered η: {min(slack.values()):.3f} to "
+                f"{max(slack.values()):.3f}. At b = 0 it is loose by √2 (Lemma 3 has it right)",
+                holds=min(slack.values()) >= 1.0 - 1e-12,
             ),
         ]

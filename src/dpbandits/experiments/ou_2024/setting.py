@@ -10,10 +10,14 @@ from dpbandits.policies.arms import GaussianThompson
 from dpbandits.privacy.budgets import GaussianDP
 from dpbandits.problems import Arms
 from dpbandits.reports.figures import legend_beside, light_axes, line_style
+from dpbandits.simulation import Trace
 
 PAPER = "Ou, Avella Medina & Cummings 2024"
 HORIZON = 1000  # of the two figures of formulas
 DELTAS = np.geomspace(1e-10, 1e-2, 81)
+
+
+CHOOSING = "choosing"  # simulations with seeds of their own, on which (b, c) is chosen
 
 
 class FormulaFigure(Figure):
@@ -29,6 +33,11 @@ def true_budget(arms: int) -> GaussianDP:
     budget = GaussianThompson().guarantee(Arms(arms, horizon=HORIZON)).budget
     assert isinstance(budget, GaussianDP)
     return budget
+
+
+def least_regret(trace: Trace) -> str:
+    """The label with the least regret at the end, on average."""
+    return min(trace.policies, key=lambda label: float(trace.regret(label)[:, -1].mean()))
 
 
 def plot_epsilon(

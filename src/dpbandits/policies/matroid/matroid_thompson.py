@@ -7,8 +7,9 @@ from dpbandits import checks
 from dpbandits.engine import Chance
 from dpbandits.policies.arms.shared.sampling import beta_sample
 from dpbandits.policies.matroid.shared.exact_means import ExactMeans, ExactPolicy
+from dpbandits.policies.matroid.shared.pending import any_basis
 from dpbandits.problems.matroids.bases import Items
-from dpbandits.problems.matroids.greedy import rebuild, shuffle
+from dpbandits.problems.matroids.greedy import rebuild
 
 
 class Public(ExactMeans):
@@ -17,7 +18,9 @@ class Public(ExactMeans):
     def select(self, context: None, explore: Chance) -> Items:
         """The basis of the largest total posterior sample."""
         if self.round[0] == 0:
-            shuffle(self.greedy, explore)
+            first = any_basis(self, explore)
+            if first[0].size > self.greedy.basis.size:
+                return first
         for item in range(self.score.size):
             plays = float(self.plays[item])
             if self.option > 0.0:

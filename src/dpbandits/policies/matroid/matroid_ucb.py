@@ -28,7 +28,8 @@ class MatroidUCB(ExactPolicy):
 
     ŵ_e the mean of the T_e rewards of item e; items never played come first, in random order. A greedy
     pass finds that basis. Decisions in flight count in T_e, as if they had come back alike; where
-    nothing has come back, the items with the fewest of them come first.
+    nothing has come back, the items with the fewest of them come first. With first_round="look" all
+    items are looked at in the first round, as in the paper; that is no basis and earns nothing.
 
     **Guarantee.** None: decisions follow exact means.
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from dpbandits.engine import Chance
 from dpbandits.policies.matroid import private_matroid_ucb
-from dpbandits.policies.matroid.private_matroid_ucb import ForgetfulBatches, any_basis
+from dpbandits.policies.matroid.private_matroid_ucb import ForgetfulBatches
+from dpbandits.policies.matroid.shared.pending import any_basis
 from dpbandits.problems.matroids.bases import Items
 from dpbandits.problems.matroids.greedy import rebuild
 
@@ -19,7 +20,7 @@ class Public(private_matroid_ucb.Public):
         done = int(self.round[0])
         if done == 0:
             return any_basis(self, explore)
-        spread = 3.0 * math.log(self.greedy.basis.size * (done + 1.0))
+        spread = 3.0 * math.log(self.greedy.basis.size * (done + self.ahead))
         for item in range(self.score.size):
             self.score[item] = self.mean[item]
             if self.plays[item] > 0:

@@ -13,7 +13,7 @@ from dpbandits.engine import Chance, Noise, bare
 from dpbandits.engine.state import ANYTHING, COUNT, FLAG, FROM_RECIPE, MOST, Limits
 from dpbandits.policies.arms.shared.splitting import split_budget
 from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
-from dpbandits.policies.matroid.shared.pending import count_waiting, feed, unknown_index
+from dpbandits.policies.matroid.shared.pending import any_basis, count_waiting, feed, unknown_index
 from dpbandits.policies.matroid.shared.protection import matroid_guarantee
 from dpbandits.policies.released import Reading, of_last_batches
 from dpbandits.policies.returning import OncePerBatch
@@ -22,7 +22,7 @@ from dpbandits.privacy.calibration import Calibration, laplace_epsilon
 from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
-from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
+from dpbandits.problems.matroids.greedy import Greedy, improve, start_greedy
 from dpbandits.sums.batches import Batches, Buffers, release_batch, start_batches
 
 Array = NDArray[np.float64]
@@ -47,6 +47,7 @@ class Public(NamedTuple):
     tail: Array  # 1/(ε₀ T_e), likewise
     score: Array  # the index
     noise_scale: float  # 1/ε₀
+    ahead: float  # t less the rounds closed: 1, or 0 after a look, which is the printed round 0
 
     def limits(self) -> Limits:
         """It counts; the index may be anything."""
@@ -64,7 +65,7 @@ class Public(NamedTuple):
         done = int(self.round[0])
         if done == 0:
             return any_basis(self, explore)
-        spread = 3.0 * math.log(self.greedy.basis.size * (done + 1.0))
+        spread = 3.0 * math.log(self.greedy.basis.size * (done + self.ahead))
         radius = math.sqrt(spread)
         for item in range(self.score.size):
             bonus = radius * self.width[item] + spread * self.tail[item]
@@ -83,16 +84,6 @@ class Public(NamedTuple):
         for item in action[0]:
             if count_waiting(self, item, change):
                 _widen(self, item)
-
-
-@register_jitable(forceinline=True)
-def any_basis(public: Public, explore: Chance) -> Items:
-    """While nothing is known: a random basis, after one look at everything where that is asked for."""
-    shuffle(public.greedy, explore)
-    if public.look[0] == 1:
-        public.look[0] = 0
-        return (public.everything,)
-    return (public.greedy.basis,)
 
 
 @register_jitable
@@ -154,6 +145,7 @@ class ForgetfulBatches(OncePerBatch, MatroidPolicy):
             tail=np.zeros(items),
             score=np.zeros(items),
             noise_scale=1.0 / epsilon,
+            ahead=0.0 if self.calibration == "paper" else 1.0,
         )
         return public, buffers
 
@@ -200,7 +192,8 @@ class PrivateMatroidUCB(ForgetfulBatches):
     a released batch come first (U_e = ∞), until each has been in a basis that was played. Decisions in
     flight count in the widths' T_e, as if they had come back alike; where nothing has come back, the
     items with the fewest of them come first. With calibration="paper" all L items are looked at in the
-    first round, as printed, which is no basis and earns nothing.
+    first round, as printed, which is no basis and earns nothing; it is the printed round 0, so that t
+    counts from the one after it.
 
     **Guarantee.** Neighbours replace one round's vector of rewards. It is in one batch of each of the K
     items played, each sum moves by at most 1 and is released once with Laplace(K/ε); batch ends count

@@ -2,16 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits import checks
 from dpbandits.engine import Chance, Noise
-from dpbandits.engine.state import ANYTHING, COUNT, Limits
+from dpbandits.engine.state import ANYTHING, COUNT, FLAG, FROM_RECIPE, Limits
 from dpbandits.policies.matroid.shared.matroid_policy import TIE, MatroidPolicy
 from dpbandits.policies.matroid.shared.pending import (
     News,
+    any_basis,
     count_waiting,
     list_news,
     start_news,
@@ -25,7 +27,7 @@ from dpbandits.privacy.guarantees import Guarantee
 from dpbandits.problems.arms import centred
 from dpbandits.problems.matroids import MatroidBases
 from dpbandits.problems.matroids.bases import Items, Rewards
-from dpbandits.problems.matroids.greedy import Greedy, improve, shuffle, start_greedy
+from dpbandits.problems.matroids.greedy import Greedy, improve, start_greedy
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,6 +43,8 @@ class ExactMeans(NamedTuple):
     """Means of all rewards so far; of an item without any beyond every index, so that it comes first."""
 
     round: Integers  # (1,) rounds closed so far
+    look: Integers  # (1,) 1 if the next decision is to look at all items
+    everything: Integers  # all items
     greedy: Greedy
     plays: Integers  # T_e, of rounds closed
     waiting: Integers  # decisions in flight
@@ -52,15 +56,15 @@ class ExactMeans(NamedTuple):
 
     def limits(self) -> Limits:
         """It counts; the index may be anything."""
-        return {**dict.fromkeys(("round", "plays", "waiting"), COUNT), "score": ANYTHING}
+        known: Limits = {"look": FLAG, "everything": FROM_RECIPE, "score": ANYTHING}
+        return {**dict.fromkeys(("round", "plays", "waiting"), COUNT), **known}
 
     def select(self, context: None, explore: Chance) -> Items:
         """Any basis first, then that of the largest total index."""
         if self.round[0] == 0:
-            shuffle(self.greedy, explore)
-        else:
-            self.restate()
-            improve(self.greedy, self.score)
+            return any_basis(self, explore)
+        self.restate()
+        improve(self.greedy, self.score)
         return (self.greedy.basis,)
 
     def restate(self) -> None:
@@ -99,6 +103,14 @@ class ExactPolicy(WithoutBudget, MatroidPolicy):
     abstract: ClassVar[bool] = True
     state: ClassVar[type[ExactMeans]]
 
+    first_round: Annotated[
+        Literal["basis", "look"], '"basis": play one; "look": at all items, which earns nothing.'
+    ] = "basis"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of(("basis", "look"), first_round=self.first_round)
+
     def option(self) -> float:
         """What the verbs must know of the recipe."""
         return 0.0
@@ -108,6 +120,8 @@ class ExactPolicy(WithoutBudget, MatroidPolicy):
         items = problem.items
         public = self.state(
             round=np.zeros(1, np.int64),
+            look=np.full(1, self.first_round == "look", np.int64),
+            everything=np.arange(items),
             greedy=start_greedy(problem.matroid.state(), items, tolerance=TIE),
             plays=np.zeros(items, np.int64),
             waiting=np.zeros(items, np.int64),

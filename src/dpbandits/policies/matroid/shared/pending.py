@@ -10,8 +10,11 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from dpbandits.engine import Chance
 from dpbandits.engine.state import Limits, exactly, places
 from dpbandits.problems.arms import centred
+from dpbandits.problems.matroids.bases import Items
+from dpbandits.problems.matroids.greedy import shuffle
 from dpbandits.sums.batches import Buffers
 
 Integers = NDArray[np.int64]
@@ -56,6 +59,16 @@ def take_news(news: News, place: int) -> int:
     item = int(news.items[place])
     news.listed[item] = 0
     return item
+
+
+@register_jitable(forceinline=True)
+def any_basis(public: Any, explore: Chance) -> Items:
+    """While nothing is known: a random basis, after one look at everything where that is asked for."""
+    shuffle(public.greedy, explore)
+    if public.look[0] == 1:
+        public.look[0] = 0
+        return (public.everything,)
+    return (public.greedy.basis,)
 
 
 @register_jitable(forceinline=True)
