@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dpbandits as dpb
+from dpbandits.cli.main import app
 from dpbandits.cli.worlds import environment
 from dpbandits.errors import InvalidInput
 from dpbandits.worlds import ScriptedArms, ShiftingArms
@@ -149,3 +151,13 @@ def test_against_is_one_of_two_words() -> None:
 def test_shifts_are_typed_with_bars_between_rows() -> None:
     typed = environment("shifting-arms:means=.9 .5 | .1 .5,changes=1e3,against=moving")
     assert typed == ShiftingArms(((0.9, 0.5), (0.1, 0.5)), (1000,), "moving")
+
+
+@pytest.mark.parametrize(("against", "said"), [("fixed", True), ("moving", False)])
+def test_compare_says_what_regret_is_against(against: str, said: bool) -> None:
+    world = f"shifting-arms:means=.9 .1 | .1 .9,changes=100,against={against}"
+    result = CliRunner().invoke(
+        app, ["compare", "exp3", "--env", world, "--rounds", "200", "--runs", "2"]
+    )
+    assert result.exit_code == 0, result.output
+    assert ("the one arm that was best" in result.output) == said

@@ -147,6 +147,10 @@ class Comparison:
     def reading(self) -> list[str]:
         """What the columns are."""
         found = ["kept: expected reward as a share of that of always playing the best action."]
+        if self.world.in_hindsight():
+            found.append(
+                "regret: against the one arm that was best over all rounds; it can be negative."
+            )
         if self.trace.header["runs"] > 1:
             runs = counted(self.trace.header["runs"], "run")
             found.append(
