@@ -144,14 +144,14 @@ def test_no_legend_lies_over_a_curve(count: int) -> None:
     figure = regret_figure(ROUNDS, {name: runs(1.0 + place) for place, name in enumerate(names)})
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    FigureCanvasAgg(figure).draw()
+    FigureCanvasAgg(figure).draw()  # type: ignore[no-untyped-call]
     (axes,) = figure.axes
     legend = axes.get_legend() or figure.legends[0]
     assert len(legend.get_texts()) == count
     assert not legend.get_window_extent().overlaps(axes.get_window_extent())
     # Where matplotlib would put it, it does.
     inside = axes.legend(loc="upper left")
-    FigureCanvasAgg(figure).draw()
+    FigureCanvasAgg(figure).draw()  # type: ignore[no-untyped-call]
     assert inside.get_window_extent().overlaps(axes.get_window_extent())
 
 
