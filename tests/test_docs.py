@@ -189,11 +189,10 @@ def test_sections_say_when_they_are_older_than_their_code(
     assert marked(marked(text)) == marked(text)
     assert sections(marked(text))[figure.name] == sections(text)[figure.name]
     # Its code is changed, and changed back.
-    real = documentation.code_stamp
     monkeypatch.setattr(documentation, "code_stamp", lambda one: "0123456789ab")
     aged = marked(text)
     assert ages(text).older == [figure.name] and "ou-fig1 --scale paper` · older than its code" in aged
-    monkeypatch.setattr(documentation, "code_stamp", real)
+    monkeypatch.setattr(documentation, "code_stamp", code_stamp)
     assert sections(marked(aged))[figure.name] == sections(text)[figure.name]
     without = re.sub(r"<!-- code: .*\n", "", text)
     assert set(ages(without).unknown) == {figure.name, other.name}

@@ -56,7 +56,7 @@ def test_quick_scale_reaches_the_same_verdicts(name: str, folder: Path) -> None:
     for claim in result.claims:
         assert claim.holds == (claim.paper not in EXPECTED_TO_FAIL), claim
     written = {path.suffix for path in (folder / name).iterdir()}
-    assert {".svg", ".json", ".html"} <= written
+    assert {".svg", ".png", ".pdf", ".json", ".html"} <= written
     record = json.loads((folder / name / "claims.json").read_text())
     assert len(record["claims"]) == len(result.claims)
 

@@ -18,7 +18,7 @@ from dpbandits.policies.arms import (
     PrivateIMED,
 )
 from dpbandits.privacy.budgets import PureDP
-from dpbandits.reports.figures import draw_curves, light_axes, new_figure
+from dpbandits.reports.figures import SHADED, draw_curves, light_axes, new_figure
 from dpbandits.reports.kept import mean_and_interval
 from dpbandits.simulation import Trace
 from dpbandits.worlds import BernoulliArms, Environment, ScriptedArms, ShiftingArms
@@ -134,14 +134,13 @@ class ChangingArms(Figure):
         figure, panels = new_figure(3, width=4.4, height=3.4, rows=2)
         for axes, (name, title) in zip(panels, _TITLES.items(), strict=False):
             trace = traces[name]
-            draw_curves(axes, trace.rounds, {label: trace.regret(label) for label in trace.policies})
-            if (legend := axes.get_legend()) is not None:
-                legend.remove()
+            curves = {label: trace.regret(label) for label in trace.policies}
+            draw_curves(axes, trace.rounds, curves, policies=trace.recipes())
             axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
-            axes.set(title=title, ylabel="regret (shaded: best to worst run)")
+            axes.set_title(title)
             light_axes(axes)
         panels[-1].axis("off")
-        panels[-1].legend(*panels[0].get_legend_handles_labels(), loc="center", frameon=False)
+        figure.supylabel(f"regret ({SHADED})", fontsize="medium")
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:

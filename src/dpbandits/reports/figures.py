@@ -89,9 +89,9 @@ def legend_beside(axes: "Axes", labels: Sequence[str] | None = None, **options: 
     """At the right of the axes, where it hides nothing; in the order of `labels` if given."""
     handles = _handles([axes])
     order = list(handles) if labels is None else list(labels)
-    options = {"frameon": False, "fontsize": "small"} | options
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    axes.legend([handles[label] for label in order], order, **place, **options)
+    look: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+    look |= {"fontsize": "small"} | options
+    axes.legend([handles[label] for label in order], order, **look)
 
 
 def legend_below(figure: "Figure", labels: Sequence[str] | None = None) -> None:
@@ -157,7 +157,7 @@ def draw_curves(
     faint = min(0.12, 0.8 / max(1, len(curves)))  # many bands do not hide the curves
     for index, (label, runs) in enumerate(curves.items()):
         # Marks of curves that lie on each other do not.
-        marks = {"markevery": (index * step // len(curves), step), "markersize": 4.5}
+        marks: dict[str, Any] = {"markevery": (index * step // len(curves), step), "markersize": 4.5}
         axes.plot(rounds, runs.mean(axis=0), label=label, **marks, **looks[label])
         if len(runs) > 1:
             colour = looks[label]["color"]

@@ -122,7 +122,7 @@ class Kept:
                 self._grey(axes, name, shown, f"{len(names) - len(coloured)}{_OTHERS}")
             if name in twins and shown:
                 mean = float(self.open[self.twin_of(name) or ""].mean())
-                look = {"marker": looks[name].get("marker", "o"), "mec": looks[name]["color"]}
+                look: Style = {"marker": looks[name].get("marker", "o"), "mec": looks[name]["color"]}
                 axes.plot(without * aside, mean, ms=5, mfc="white", label="_", **look)
         self._lines(axes)
         known = [held for held in budgets if held in self.limits]
@@ -167,7 +167,8 @@ class Kept:
             return
         found = [mean_and_interval(self.private[name][held]) for held in budgets]
         places, means = [axis_of(held)[1] * aside for held in budgets], [mean for mean, _ in found]
-        axes.plot(places, means, ms=4, label=name, zorder=3, **({"marker": "o"} | style))
+        look: Style = {"marker": "o"} | style
+        axes.plot(places, means, ms=4, label=name, zorder=3, **look)
         if not math.isnan(found[0][1]):
             bars: dict[str, Any] = {"fmt": "none", "capsize": 3, "elinewidth": 1, "zorder": 3}
             axes.errorbar(places, means, [half for _, half in found], ecolor=style["color"], **bars)

@@ -40,6 +40,9 @@ _PLACES = {
         "thompson-ucb",
         "tree-thompson",
         "local-ucb",
+        "best-arm-race",
+        "private-exp3",
+        "sequential-halving",
     ),
     "linear": (
         "randomized-lin-ucb",
@@ -73,7 +76,11 @@ _PLACES = {
     ),
 }
 # Twins that have a name of their own, and whose they are.
-_TWIN_OF = {"gaussian-thompson": "modified-thompson", "lin-ucb": "tree-lin-ucb"}
+_TWIN_OF = {
+    "gaussian-thompson": "modified-thompson",
+    "lin-ucb": "tree-lin-ucb",
+    "exp3": "private-exp3",
+}
 # Several of one name in a picture: options told apart by how markers are filled and lines are broken.
 _VARIANTS: tuple[Style, ...] = (
     {},

@@ -113,8 +113,8 @@ def _draw(axes: "Axes", line: "pl.DataFrame", against: str, style: Style) -> Non
         axes.plot(line[against], line["mean"], markevery=max(1, line.height // 8), ms=4, **style)
     else:
         line = line.sort(against)
-        style = {"marker": "o", "markersize": 4, "capsize": 2} | style
-        axes.errorbar(line[against], line["mean"], 2.0 * line["error"], **style)
+        bars: Style = {"marker": "o", "markersize": 4, "capsize": 2} | style
+        axes.errorbar(line[against], line["mean"], 2.0 * line["error"], **bars)
 
 
 def _finish(axes: "Axes", against: str, values: list[float]) -> None:

@@ -90,7 +90,7 @@ class InFlight(Figure):
         for axes, (label, case) in zip(panels, CASES.items(), strict=True):
             runs = [_final(traces, label, int(one)) for one in places]
             means = np.array([one.mean() for one in runs])
-            draw_runs(axes, places, runs, case.policy)
+            draw_runs(axes, self._places(scale), runs, case.policy)
             bound = means[0] + places * case.world.uniform_regret()
             axes.plot(places, bound, ":", color=GREY, label="regret(1) + W · mean gap")
             log_axes(axes)
