@@ -80,7 +80,7 @@ class ChangingArms(Figure):
         "The first four claims were written down before anything was played. The dip, and the "
         "claims about it and about the worst world, were added after a quick run (T = 20,000) in "
         "which LazyUCB followed both the change and the script: of an arm only its last batch "
-        "counts. They were written down before the dip was played.",
+        "counts. The dip is aimed at that; it was written down before it was played.",
         "Which to use: NoiseAwareIMED where means are fixed, or nearly so, since Exp3 loses many "
         "times as much there. PrivateExp3 with a memory where the best arm is known to change, "
         "about every so many rounds; it costs more than Exp3 where nothing changes, and has no "
