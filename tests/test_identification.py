@@ -288,7 +288,8 @@ def test_what_cannot_be_searched_is_refused() -> None:
     ):
         with pytest.raises(InvalidInput, match=said):
             dpb.identify(policy, world, runs=2)  # type: ignore[arg-type]
-    for wrong in ({"runs": 0}, {"max_rounds": 0}, {"threads": 0}, {"seed": -1}):
+    numbers: list[dict[str, Any]] = [{"runs": 0}, {"max_rounds": 0}, {"threads": 0}, {"seed": -1}]
+    for wrong in numbers:
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             dpb.identify(race, EASY, **wrong)
     for kind in (BestArmRace, SequentialHalving):
@@ -302,7 +303,8 @@ def test_a_result_says_what_was_found() -> None:
     found = dpb.identify(BestArmRace(privacy=dpb.PureDP(1.0)), EASY, runs=50, seed=1)
     row = found.row()
     assert row["samples"] == found.samples.mean() and row["unfinished"] == 0 == found.wrong
-    assert found.error_between(0.95) == (0.0, pytest.approx(1.0 - 0.025 ** (1 / 50)))
+    low, high = found.error_between(0.95)
+    assert low == 0.0 and high == pytest.approx(1.0 - 0.025 ** (1 / 50))
     assert "best-arm-race" in str(found) and "1-DP" in str(found)
     halving = SequentialHalving(privacy=dpb.PureDP(1.0), rounds=50)
     assert dpb.identify(halving, EASY, runs=2, seed=1).least_samples is None

@@ -57,9 +57,9 @@ def start_tilts(batches: Batches) -> Tilts:
     useful = (3.0 if batches.laplace else 6.0) / batches.scale if batches.scale > 0.0 else math.inf
     steepest = max(min(_STEEPEST, useful), 2.0 * _FLATTEST)
     count = math.ceil(2.0 * math.log2(steepest / _FLATTEST)) + 1
-    tilt = steepest * 2.0 ** (-0.5 * np.arange(count))
+    tilt: Array = steepest * np.exp2(-0.5 * np.arange(count))
     if batches.laplace:
-        tilt = 1.0 / np.sqrt(tilt**-2.0 + batches.scale**2)
+        tilt = np.asarray(1.0 / np.sqrt(tilt**-2.0 + batches.scale**2))
         price = -np.log1p(-((tilt * batches.scale) ** 2))
     else:
         price = 0.5 * (tilt * batches.scale) ** 2
