@@ -97,6 +97,10 @@ def test_the_variants_claims_follow_the_curves() -> None:
     # Too far apart to be alike, though runs differ so much that 1 is within the interval.
     assert not verdicts(figure, partial(drawn, other={"WishartUnshifted": 5.5}), runs_differ=0.2)[2]
     assert not verdicts(figure, partial(drawn, other={"Gaussian": 4.9}), runs_differ=0.2)[0]
+    for other, differ, word in ((5.0, 0.01, "holds"), (6.5, 0.01, "fails"), (6.5, 0.2, "other_set_up")):
+        curves = partial(drawn, other={"WishartUnshifted": other})
+        claims = figure.claims(made_up(figure, curves, Scale.paper, runs_differ=differ), Scale.paper)
+        assert claims[2].verdict is Verdict[word], claims[2]
     assert not verdicts(figure, drawn, settled=1.0)[4]
     assert not verdicts(figure, lambda s, x: 1e9)[5]
 
