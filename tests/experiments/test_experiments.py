@@ -7,28 +7,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_up_traces import made_up
 from movielens_files import write_many_1m
 
 from dpbandits import GaussianDP, Trace, simulate
 from dpbandits.errors import InvalidInput
-from dpbandits.experiments import FIGURES, Simulation, Verdict, figure_named
+from dpbandits.experiments import FIGURES, Verdict, figure_named
 from dpbandits.experiments.chandak import films
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.ou_2024.analyses import Analyses
 from dpbandits.experiments.ou_2024.privacy_curves import printed_mu
 from dpbandits.experiments.ou_2024.regret_bound import regret_bound, worst_case_bound
 from dpbandits.experiments.reproduce import reproduce
-from dpbandits.simulation.header import describe
 
 pytestmark = pytest.mark.slow
 
 EXPECTED_TO_FAIL = {
-    "CAPRI as printed attains Õ(√(γ_T T) + γ_T/ε) (here: better than uniform play)",
     "Theorem 4: with probability 1 − γ regret is O(Σ_a k log²T log(kT/γ)/(ε Δ_a)); as printed, ε = 1, "
     "T = 10⁵",
     "Regret is polylogarithmic in T (as printed, ε = 1, T = 10⁵)",
     "Theorem 4 bounds the regret of Algorithm 1 (here k = 5, ε = 1, T = 10⁵)",
     "Algorithm 2 samples after its first two phases (here k = 5, ε = 1, T = 10⁵)",
+    "Theorem 6.7, joint, with its constants",
+    "Theorem 6.7, local, with its constants",
     "The advantage of GDP over RDP shows particularly where δ is small",
     "Theorem 5, Equation (10), at 1-GDP (b = 2000, c = 50)",
     "Theorem 5, whatever the gaps, for Algorithm 1",
@@ -185,16 +186,6 @@ def test_a_straight_line_is_told_from_a_bent_one() -> None:
         }
         found = growth.claims({"regret": dataclasses.replace(one, curves=curves)}, Scale.paper)
         assert [claim.holds for claim in found] == [holds, True]
-
-
-def made_up(simulation: Simulation) -> Trace:
-    """Curves that grow, with errors, in place of simulated ones."""
-    s, chance = simulation, np.random.default_rng(1)
-    rounds = np.unique(np.geomspace(1, s.rounds, s.points).astype(np.int64))
-    noise = chance.uniform(0.5, 1.5, (len(s.policies), s.runs, 1, 3))
-    curves = dict(zip(s.policies, np.sqrt(rounds)[:, None] * noise, strict=True))
-    header = describe(dict(s.policies), s.environment, s.rounds, s.runs, s.seed, s.points)
-    return Trace(header, rounds, curves, dict.fromkeys(curves, 0.0))
 
 
 def test_the_figures_formulas() -> None:

@@ -8,7 +8,7 @@ allowed for).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,6 +98,28 @@ def p_of_less(one: ArrayLike, other: ArrayLike) -> float:
     from scipy.stats import mannwhitneyu
 
     return float(mannwhitneyu(one, other, alternative="less").pvalue)
+
+
+def paired_ratio(above: ArrayLike, below: ArrayLike) -> Interval:
+    """The geometric mean of ratios within pairs, such as two policies on the same functions."""
+    ratios = _positive(above) / _positive(below)
+    return Interval(*(math.exp(number) for number in mean_of(np.log(ratios))))
+
+
+def speaks_from(bound: Callable[[float], float], uniform: float) -> float:
+    """From which T on a bound that grows more slowly than T is below `uniform`·T, to 1 %.
+
+    From 10 rounds on, and ∞ if not before 10⁴⁰; the share of bound and uniform play must fall with T.
+    """
+    low, high = 1.0, 10.0
+    while bound(high) >= uniform * high:
+        low, high = high, 10.0 * high
+        if high > 1e40:
+            return math.inf
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if bound(middle) >= uniform * middle else (low, middle)
+    return high
 
 
 def _mean_and_variance(runs: ArrayLike) -> tuple[NDArray[np.float64], float]:

@@ -1,11 +1,13 @@
 """CAPRI and kernel Thompson sampling: exact sensitivity, textbook estimates, the local model."""
 
 import copy
+import dataclasses
 import inspect
 import math
 import subprocess
 import sys
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import array_api_strict
@@ -22,6 +24,7 @@ from dpbandits.engine import NoSecret, pause_if_due, state_bytes
 from dpbandits.errors import InvalidInput
 from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel import local_capri
+from dpbandits.policies.kernel.capri import printed_deviation
 from dpbandits.policies.kernel.shared import posterior, projection
 from dpbandits.policies.kernel.shared.epochs import shares_of
 from dpbandits.policies.testing import short_form
@@ -109,11 +112,21 @@ def test_broken_kernel_policies_are_caught_by_the_replay() -> None:
 
 def test_printed_noise_reports_the_guarantee_it_really_has() -> None:
     problem = dpb.KernelContexts(dpb.kernels.Matern(0.2), GRID, GRID, horizon=10_000)
-    printed = dpb.kernels.Capri(privacy=BUDGET, calibration="paper", first_epoch=30, width=0.01)
+    printed = dpb.kernels.Capri(privacy=BUDGET, calibration="paper", first_epoch=3000, width=0.01)
     held = printed.guarantee(problem).budget
     assert isinstance(held, dpb.GaussianDP)
     assert 13 < limit_of(BUDGET) / held.mu < 19  # errata: 13 to 18 times too much noise
+    # S spans everything in so long an epoch, so that σ̃ is |u| and the noise just what is reported.
     assert largest_cost(printed, problem, epochs=2) == pytest.approx(held.mu)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_printed_noise_is_never_too_little(seed: int) -> None:
+    """Whatever S spans, and for contexts that never come, where the printed maximum is not taken."""
+    problem = dataclasses.replace(random_problem(seed), horizon=10_000)
+    printed = dpb.kernels.Capri(privacy=BUDGET, calibration="paper", first_epoch=4 + seed, tau=1.0)
+    held = limit_of(printed.guarantee(problem).budget)
+    assert 0.0 < largest_cost(printed, problem, epochs=1 + seed % 3) <= held * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -139,8 +152,23 @@ def test_the_estimator_is_the_textbooks(kernel: dpb.kernels.Kernel, repeated: bo
     np.add.at(sums, w, y)
     maps, _ = projection.whitened(*projection.projected(rows, drawn, counts), tau)
     np.testing.assert_allclose(projection.estimate(maps, maps.T @ sums), textbook, atol=1e-8)
-    # σ̃² of (6) bounds the map that is used, which is what noise is calibrated to.
-    assert np.einsum("wm,wm->w", maps, maps).max() <= matrix.diagonal().max() / tau + 1e-9
+    # σ̃ of (6), which bounds the map that is used, over all contexts and over the first alone.
+    inverse = np.linalg.inv(matrix[np.ix_(once, once)])
+    cross = inverse @ matrix[np.ix_(once, r)]
+    middle = np.linalg.inv(tau * np.eye(r.size) + matrix[np.ix_(r, once)] @ cross)
+    v = cross @ middle @ cross.T
+    printed = (matrix.diagonal() - np.einsum("ws,st,wt->w", matrix[:, once], v, matrix[:, once])) / tau
+    assert np.all(np.einsum("wm,wm->w", maps, maps) <= printed + 1e-8)
+    for weights, pairs in (((1.0, 1.0, 1.0), 12), ((1.0, 0.0, 0.0), 4)):
+        public = SimpleNamespace(
+            features=problem.features(),
+            confidence=SimpleNamespace(tau=tau),
+            weights=np.array(weights),
+            active=np.ones((3, 4), np.bool_),
+        )
+        moved, _ = projection.projected(rows, drawn, counts)
+        found = printed_deviation(public, maps, moved)
+        assert found == pytest.approx(math.sqrt(printed[:pairs].max()), abs=1e-7)
 
 
 def _pivots(matrix: np.ndarray) -> tuple[int, np.ndarray]:

@@ -1,7 +1,7 @@
 """Theorem 5 with the constants of its proof, beside what is measured."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.experiments.evidence import mean_of
+from dpbandits.experiments.evidence import mean_of, speaks_from
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.ou_2024.regret_grid import BernoulliRegret
 from dpbandits.experiments.ou_2024.setting import PAPER
@@ -57,14 +57,6 @@ def _drawn(rounds: float, gaps: Sequence[float], prepulls: int, c: float) -> tup
             f"Theorem 5 needs an arm below the best and c ≥ 1, got gaps {gaps} and c {c:g}"
         )
     return rounds - prepulls * len(gaps), below
-
-
-def speaks_from(bound: Callable[[float], float], uniform: float) -> float:
-    """From which T on a bound that grows more slowly than T is below uniform play's regret, to 1 %."""
-    rounds = 1.0
-    while rounds < 1e18 and bound(rounds) >= uniform * rounds:
-        rounds *= 1.01
-    return rounds
 
 
 class RegretBound(Figure):

@@ -133,16 +133,41 @@ def prepare_epoch(public: Any, shares: Array, noise: Any) -> None:
     else:
         moved, z = rows, design(rows, np.where(active, shares, 0.0), length)
     maps, back = whitened(moved, z, public.confidence.tau)
+    printed = public.confidence.printed
     # Over every context, also those that never come by κ: whoever comes is protected.
-    public.reach[0] = longest(maps[active])
+    public.reach[0] = printed_deviation(public, maps, moved) if printed else longest(maps[active])
     public.maps[...] = 0.0
     public.maps[active] = maps[active] / public.reach[0]
+    if printed:
+        public.maps[...] = shortened(public.maps)
     spans, squares = (differences(vectors, public.active.shape[0]) for vectors in (maps, back))
     epoch, reach = int(public.epoch[0]), float(public.reach[0])
     public.margin[...] = public.confidence.at(epoch, length, spans, squares, reach, public.scale)
     spans, squares = (np.einsum("wm,wm->w", vectors, vectors) for vectors in (maps, back))
     half = public.confidence.half(length, spans, squares, reach, public.scale)
     public.known.coming[...] = half.reshape(public.active.shape)
+
+
+def printed_deviation(public: Any, maps: Array, moved: Array) -> float:
+    """The largest σ̃ of (6) over active pairs of contexts that come by κ; 1 where all are 0.
+
+    τσ̃² = k(w, w) − k_SᵀVk_S, which is φᵀ(ΠZΠ + τI)⁻¹φ times τ. Π commutes with that matrix, which is τI
+    beside the span of S, so σ̃² = |u(w)|² + |φ(w) − Πφ(w)|²/τ: at least the |u(w)|² that is needed.
+    """
+    rows, tau = public.features.rows, public.confidence.tau
+    missed = np.maximum(_squares(rows) - _squares(moved), 0.0)
+    comes = np.repeat(public.weights > 0.0, public.active.shape[1]) & public.active.ravel()
+    largest = float(np.max((_squares(maps) + missed / tau)[comes]))
+    return math.sqrt(largest) if largest > 0.0 else 1.0
+
+
+def shortened(maps: Array) -> Array:
+    """No map is longer than 1, which is what the noise is for."""
+    return np.asarray(maps / np.maximum(np.sqrt(_squares(maps)), 1.0)[:, None])
+
+
+def _squares(vectors: Array) -> Array:
+    return np.asarray(np.einsum("wm,wm->w", vectors, vectors))
 
 
 def longest(maps: Array) -> float:
@@ -332,9 +357,10 @@ class Capri(EliminatingPolicy, TrustedKernelPolicy):
     Bernstein's inequality for iid pairs, the bias of τ, and the noise. At `width=1` (the one dial) all
     of them hold together with probability 1 − δ, given that contexts come by κ and that ‖f‖ is at most
     the problem's `max_norm`, up to the features' `error`; with copies also up to the copies' own error.
-    `calibration="paper"` is all as printed: T_1 = ⌈√T⌉, copies, and x is dropped where μ̂ is 4Δ_r behind
-    as in (7), with β and, because the β₁ of (7) is too small, both constants of Lemma 6.6: nothing is
-    ever dropped below about 10⁸ rounds.
+    `calibration="paper"` is all as printed: T_1 = ⌈√T⌉, copies, the largest σ̃ of (6) over contexts that
+    come by κ in place of max|u|, and x is dropped where μ̂ is 4Δ_r behind as in (7), with β and, because
+    the β₁ of (7) is too small, both constants of Lemma 6.6: nothing is ever dropped below about 10⁸
+    rounds. With Π the projection on S, σ̃² = |u|² + |φ − Πφ|²/τ.
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. She is
     in one epoch, in one term of norm at most B·max|u|, so g moves by at most 2B·max|u|: μ-GDP. The
@@ -342,8 +368,9 @@ class Capri(EliminatingPolicy, TrustedKernelPolicy):
     somebody whose context is not among them. κ, epochs' ends, how many rounds were decided with which
     sets and, given earlier releases, X_r, Z and u do not depend on her; later epochs see her only
     through g, so each epoch has the whole budget and the actions of all others are μ-GDP, for any number
-    of rounds. The printed σ₀ divides (ε, δ) by ln T; with it the much stronger guarantee that it
-    really gives is reported.
+    of rounds. The printed σ₀ = σ̃·s divides (ε, δ) by ln T. As σ̃ ≥ |u| wherever contexts come, and a
+    longer u of a context that should not come is shortened to σ̃, g moves by at most 2Bσ̃: the guarantee
+    is 2B/s-GDP, much stronger than (ε, δ), and that is reported.
 
     **Regret.** Õ(√(γ_T T) + γ_T/ε) in the paper, with constants that keep it at uniform play in
     practice; `capri-regret` measures it.

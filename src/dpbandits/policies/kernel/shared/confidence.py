@@ -76,7 +76,7 @@ class Confidence(NamedTuple):
 
 
 def printed_constants(
-    problem: KernelContexts, horizon: int, privacy: ApproxDP, failure: float, tau: float
+    problem: KernelContexts, horizon: float, privacy: ApproxDP, failure: float, tau: float
 ) -> tuple[float, float]:
     """(β, β₁) of Lemma 6.6 at δ/(|W| T ln T)."""
     bound, log = problem.max_reward, math.log(horizon)
