@@ -186,7 +186,7 @@ class SequentialHalving(OncePerBatch):
     each all arms in play are played in turn, equally often. At its end each one's sum of rewards of this
     phase is released, the arm's means of all phases so far are weighted by precision
     (`shared/estimates.py`), and the worse half is dropped, ties broken at random. The last arm is
-    recommended, and is what decision T plays. A phase plays each arm at least once, which 2K rounds
+    recommended, and is what decision T plays. A phase plays each arm at least once, which 3K rounds
     suffice for: with fewer it ends later. Where W rounds are in flight a phase ends when enough of them
     came back, so that the recommendation can be up to W decisions later.
 
