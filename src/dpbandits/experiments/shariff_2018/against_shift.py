@@ -135,7 +135,7 @@ class RegretAgainstShift(Figure):
                     paper=f"{title}: tuning the shift affects regret significantly only where the gap "
                     "is small or zero",
                     criterion="the 99 % interval of the most over the least regret by ρ_min, run by "
-                    f"run, is above {_MATTERS:g} at Δ = {none:g} and below {_MATTERS:g} at Δ = {large:g}",
+                    f"run, is above {_MATTERS:g} at Δ = {none:g}, below {_MATTERS:g} at Δ = {large:g}",
                     measured=f"{spread[none]:.2f} at Δ = {none:g}, {spread[large]:.2f} at Δ = {large:g}",
                     holds=spread[none].low > _MATTERS > spread[large].high,
                     differs="our range of ρ_min: the text does not give the paper's",

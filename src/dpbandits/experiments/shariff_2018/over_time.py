@@ -171,7 +171,10 @@ class RegretOverTime(Figure):
         rounds, uniform = self._ROUNDS[scale], SphereContexts(gap=0.1).uniform_regret()
         general, by_gap = self._bounds(rounds)
         empty = min(general, by_gap) > rounds * uniform
-        told = [speaks_from(lambda n, which=which: self._bounds(round(n))[which], uniform) for which in (0, 1)]
+        told = [
+            speaks_from(lambda n, theorem=theorem: self._bounds(round(n))[theorem], uniform)  # type: ignore[misc]
+            for theorem in (0, 1)
+        ]
         return Claim(
             paper="Theorems 5 and 6 bound the regret of the Gaussian variant",
             criterion="all runs are below the bounds; a bound above the regret of uniform play says "
