@@ -76,9 +76,9 @@ class Samples(Figure):
         "probability at most δ on all Bernoulli arms (`dpb.limits.least_samples`). It holds for all δ, "
         "and no search is known to reach it: one must also learn which arms to compare, and be right at "
         "whatever moment it stops.",
-        "First batches, their growth and how samples are shared were chosen on these instances, at seeds "
-        "of a simulation of whole batches, in which the worst multiple of the limit was about 7.5: none is "
-        "held out here. The error is tested on others too.",
+        "First batches, their growth and how samples are shared were chosen on these instances, by a "
+        "simulation of whole batches at other seeds, where the worst multiple of the limit was about "
+        "7.5: none is held out here. The error is tested on others too.",
     )
 
     def describe_scale(self, scale: Scale) -> str:
