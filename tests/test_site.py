@@ -3,6 +3,7 @@
 import fcntl
 import importlib
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -37,7 +38,8 @@ TUTORIALS = ("news-page", "email-test", "film-shelf", "dose", "survey")
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made once, whatever the number of processes that run tests: the others wait for the first."""
-    shared = tmp_path_factory.getbasetemp().parent / "site"
+    base = tmp_path_factory.getbasetemp()  # of this process; the folder above it is of this run
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
     shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -146,7 +148,15 @@ def test_a_page_shows_what_its_blocks_print(tmp_path: Path) -> None:
 def test_all_examples_of_the_site_are_run_somewhere() -> None:
     """Pages whose blocks the site runs, and those that other tests run; no page has others."""
     run_here = {"start.md", "choosing-epsilon.md", *(f"tutorials/{name}.md" for name in TUTORIALS)}
-    run_elsewhere = {"adapters.md", "audits.md", "capacity.md", "offline.md", "own-data.md", "sweeps.md"}
+    run_elsewhere = {
+        "adapters.md",
+        "audits.md",
+        "capacity.md",
+        "identification.md",
+        "offline.md",
+        "own-data.md",
+        "sweeps.md",
+    }
     pages = [path for path in (ROOT / "docs").rglob("*.md") if "build" not in path.parts]
     found = {str(path.relative_to(ROOT / "docs")) for path in pages if BLOCK.search(path.read_text())}
     generated = {"limits.md"}  # of docstrings, whose examples are doctests

@@ -31,12 +31,16 @@ def reproduction_pages(whole: str) -> Pages:
     """The index and the pages, under `reproduction/`."""
     parts: dict[str, list[str]] = {}
     titles: dict[str, str] = {}
-    page = ""
-    for name, text in sections(whole).items():
+    page, there = "", sections(whole)
+    for name, text in there.items():
         if name in _PAPER_OF:  # what is no figure, such as the tails, belongs to the one before it
             page = page_of(_PAPER_OF[name])
-            titles[page] = inspect.cleandoc(_PAPER_OF[name].__doc__ or "").split("\n")[0].rstrip(".")
+            titles[page] = _title(_PAPER_OF[name])
         parts.setdefault(page, []).append(_anchored(name, text))
+    for name, paper in _PAPER_OF.items():
+        if name not in there:
+            titles.setdefault(page_of(paper), _title(paper))
+            parts.setdefault(page_of(paper), []).append(_anchored(name, _unmeasured(name)))
     head = whole[: whole.index("\n## ")]
     listed = "".join(
         f"- [{titles[page]}]({page}.md): {', '.join(_links(page, texts))}\n"
@@ -66,6 +70,16 @@ def gallery_page(pages: Pages, tutorials: dict[str, str]) -> str:
     )
     head = "# Gallery\n\nEach picture leads to the page that explains it.\n\n"
     return f"{head}::::{{container}} gallery\n{cells}::::\n"
+
+
+def _title(paper: ModuleType) -> str:
+    return inspect.cleandoc(paper.__doc__ or "").split("\n")[0].rstrip(".")
+
+
+def _unmeasured(name: str) -> str:
+    """The section of a figure that can be made, and is not part of docs/reproduction.md."""
+    said = f"Not measured here yet: `dpbandits reproduce {name}` does."
+    return f"\n## {name}: {FIGURES[name].title}\n\n{said}\n"
 
 
 def _anchored(name: str, text: str) -> str:

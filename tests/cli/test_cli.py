@@ -368,6 +368,22 @@ def test_compare_adds_twins_and_repeats_itself() -> None:
     assert len(run_json(*small, "modified-thompson", "--env", "TruncatedExponentialArms")["rows"]) == 2
 
 
+def test_identify() -> None:
+    small = ("identify", "--env", "bernoulli-arms:means=.3 .8", "--runs", "20", "--seed", "1")
+    told = run(*small, "--privacy", "eps=1,10")
+    assert "best-arm-race, 1-DP" in told and "2 Bernoulli arms" in told and "limit" in told
+    (row,) = run_json(*small)["rows"]
+    assert row["guarantee"] == "1-DP" and row["wrong"] == row["unfinished"] == 0
+    assert row["samples"] > row["limit"] > 0.0
+    (row,) = run_json(*small, "sequential-halving:rounds=60")["rows"]
+    assert row["samples"] == 58 and row["limit"] is None  # 29 of each arm
+    # Too few rounds to stop in.
+    assert run_json(*small, "--max-rounds", "20")["rows"][0]["unfinished"] == 20
+    for wrong, said in ((("lazy-ucb",), "recommends no arm"), (("--runs", "0"), "runs")):
+        done = CliRunner().invoke(app, [*small, *wrong])
+        assert done.exit_code != 0 and said in str(done.exception)
+
+
 def test_recommend() -> None:
     quick = ("recommend", "--no-simulation")
     assert "NoiseAwareIMED" in run(*quick, "--arms", "5", "--privacy", "eps=1")

@@ -92,7 +92,8 @@ def test_claims_fail_when_the_measurements_say_so(folder: Path) -> None:
         for name in figure.simulations(Scale.quick)
     }
     grid = traces["eta-1"].rounds
-    alike = 0.1 * np.tile(grid[:, None], (8, 1, 3))  # all b and η the same, below half of uniform play
+    # All b and η the same, below half of uniform play.
+    alike = np.tile(0.1 * grid[:, None], (8, 1, 3)).astype(np.float64)
     flat = {
         name: dataclasses.replace(trace, curves=dict.fromkeys(trace.curves, alike))
         for name, trace in traces.items()
@@ -162,15 +163,14 @@ def test_films_are_judged_on_the_papers_edition_where_that_is_given(
 
 def test_a_straight_line_is_told_from_a_bent_one() -> None:
     """Controls of 5a and 5b: curves that are as the paper says, and some that are not."""
-    linear, bent = figure_named("chandak-fig5b"), lambda x: np.minimum(x, 0.5)
-    chance = np.random.default_rng(2)
-    for shape, holds in ((lambda x: x, True), (bent, False)):
+    linear, chance = figure_named("chandak-fig5b"), np.random.default_rng(2)
+    for bend, holds in ((math.inf, True), (0.5, False)):
         traces = {}
         for panel, size in (("ucb", 2.0), ("thompson", 1.0)):
             one = made_up(linear.simulations(Scale.paper)[panel])
             curves = {
                 label: size
-                * (100.0 + 500.0 * shape(1.0 / float(label)) + chance.normal(0.0, 5.0, (20, 1, 1)))
+                * (100.0 + 500.0 * min(1.0 / float(label), bend) + chance.normal(0.0, 5.0, (20, 1, 1)))
                 * np.ones((20, one.rounds.size, 3))
                 for label in one.curves
             }

@@ -76,7 +76,7 @@ def test_growth_is_judged_on_capri() -> None:
             size = information_gain(kernel, float(rounds[-1])) ** power
         else:
             size = float(epsilon) ** -power
-        return (local if "local" in line else 1.0) * size * np.sqrt(rounds)
+        return np.asarray((local if "local" in line else 1.0) * size * np.sqrt(rounds))
 
     assert judged("capri-scaling", partial(grown, 0.5, 3.0)) == [True] * 5
     assert judged("capri-scaling", partial(grown, 1.5, 0.9)) == [False] * 5
@@ -85,7 +85,7 @@ def test_growth_is_judged_on_capri() -> None:
 def test_wrong_weights_are_judged_as_the_paper_says_it() -> None:
     def worse(said: float, far: float, one: str, policy: str, rounds: np.ndarray) -> np.ndarray:
         times = {"said": said, "u 0.8": far, "u 0.1": said}.get(one.split(",")[0], 1.0)
-        return times * np.sqrt(rounds)
+        return np.asarray(times * np.sqrt(rounds))
 
     assert judged("capri-misspecified", partial(worse, 1.0, 3.0)) == [True, True, True]
     assert judged("capri-misspecified", partial(worse, 2.5, 0.9)) == [False, False, False]

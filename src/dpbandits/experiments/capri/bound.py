@@ -80,8 +80,8 @@ class CapriBound(Figure):
         axes.axhline(1.0, color="#999999", linewidth=0.8)
         axes.set(xlabel="T", ylabel="bound / regret of uniform play")
         log_axes(axes)
-        axes.xaxis.set_major_formatter(lambda value, _: f"10^{math.log10(value):.0f}")
-        axes.yaxis.set_major_formatter(lambda value, _: f"10^{math.log10(value):.0f}")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: f"$10^{{{math.log10(value):.0f}}}$")
         light_axes(axes)
         axes.legend(frameon=False, fontsize="small")
         return figure

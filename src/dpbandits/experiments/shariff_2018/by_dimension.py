@@ -1,12 +1,11 @@
 """Figures 2 and 3: what the dimension costs without privacy."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.experiments.evidence import Interval, mean_of, slope_across
+from dpbandits.experiments.evidence import Interval, paired_ratio, slope_across
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.shariff_2018.setting import PAPER, READINGS, Array, few_ticks
 from dpbandits.policies.linear import LinUCB
@@ -96,7 +95,8 @@ class RegretByDimension(_ByDimension):
         """Order of the curves, and of the noises."""
         gaussian, signs = (self._final(traces, scale, x) for x in self._NOISES.values())
         slopes = self._slopes(traces, scale)
-        ratio = Interval(*(math.exp(x) for x in mean_of(np.log(signs / gaussian).mean(axis=0))))
+        typical = [np.exp(np.log(runs).mean(axis=0)) for runs in (signs, gaussian)]
+        ratio = paired_ratio(*typical)
         means = zip(self._DIMS[scale], gaussian.mean(axis=1), signs.mean(axis=1), strict=True)
         return [
             Claim(

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dpbandits.experiments.evidence import Interval, mean_of, ratio_of
+from dpbandits.experiments.evidence import Interval, mean_of, ratio_of, speaks_from
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.linear_bounds import gap_regret_bound, regret_bound
 from dpbandits.experiments.shariff_2018.lower_bounds import lower_bound_claims
@@ -171,7 +171,10 @@ class RegretOverTime(Figure):
         rounds, uniform = self._ROUNDS[scale], SphereContexts(gap=0.1).uniform_regret()
         general, by_gap = self._bounds(rounds)
         empty = min(general, by_gap) > rounds * uniform
-        told = [self._speaks_from(which, uniform) for which in (0, 1)]
+        told = [
+            speaks_from(lambda n, theorem=theorem: self._bounds(round(n))[theorem], uniform)  # type: ignore[misc]
+            for theorem in (0, 1)
+        ]
         return Claim(
             paper="Theorems 5 and 6 bound the regret of the Gaussian variant",
             criterion="all runs are below the bounds; a bound above the regret of uniform play says "
@@ -180,7 +183,7 @@ class RegretOverTime(Figure):
             f"{with_gap.max():,.0f} with one (bound {by_gap:.1e}); uniform play has "
             f"{rounds * uniform:.1e}",
             holds=bool(without.max() <= general and with_gap.max() <= by_gap),
-            speaks_from=f"n = {told[0]:.0e} (Theorem 5) and {told[1]:.0e} (Theorem 6, Δ = .1)"
+            speaks_from=f"n = {told[0]:.1e} (Theorem 5) and {told[1]:.1e} (Theorem 6, Δ = .1)"
             if empty
             else "",
         )
@@ -197,14 +200,6 @@ class RegretOverTime(Figure):
             regret_bound(rounds, world.dim, alpha, **given),
             gap_regret_bound(rounds, world.dim, alpha, 0.1, **given),
         )
-
-    def _speaks_from(self, which: int, uniform: float) -> float:
-        """The n from which a bound is below uniform play, to a tenth of a decade."""
-        for exponent in range(40, 160):
-            rounds = round(10.0 ** (exponent / 10.0))
-            if self._bounds(rounds)[which] < rounds * uniform:
-                return float(rounds)
-        return float("inf")
 
     @staticmethod
     def _late(trace: Trace, policy: str) -> Interval:
