@@ -54,6 +54,7 @@ OTHERS: list[tuple[Policy, Environment]] = [
         dpb.matroids.PrivateMatroidUCB(privacy=dpb.PureDP(1.0), calibration="paper"),
         example_environment(dpb.MatroidBases),
     ),
+    (dpb.matroids.MatroidUCB(first_round="look"), example_environment(dpb.MatroidBases)),
     (
         dpb.arms.SuccessiveElimination(privacy=dpb.PureDP(9.0), epoch_scale=0.08),
         dpb.worlds.BernoulliArms((0.0, 1.0, 0.0)),
