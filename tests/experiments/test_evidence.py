@@ -31,6 +31,10 @@ def test_four_words_and_no_other() -> None:
     other = Claim(**said, holds=True, differs="100K ratings, not 1M")
     assert other.in_words == "other set-up (100K ratings, not 1M): so here"
     assert other.to_dict()["verdict"] == "other set-up"
+    unknown = Claim(**said, holds=None, differs="3 runs cannot tell")
+    assert unknown.in_words == "other set-up (3 runs cannot tell): undecided here"
+    with pytest.raises(InvalidInput, match="must say how it differs"):
+        Claim(**said, holds=None)
     assert {one.value for one in Verdict} == {"holds", "does not hold", "not reached", "other set-up"}
 
 

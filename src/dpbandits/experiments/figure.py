@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.simulation import Trace
 from dpbandits.simulation.timing import Timing
@@ -34,15 +35,21 @@ class Claim:
 
     `criterion` is fixed before anything is measured, and `holds` says whether it is met. Where what was
     played `differs` from what the paper speaks of, or where the claim only `speaks_from` some T on, that
-    is no verdict on the paper, and neither word is used.
+    is no verdict on the paper, and neither word is used. `holds` is None where the measurements cannot
+    tell, because they `differ` (in being too few, say). A claim may be `ours`, beside those of a paper.
     """
 
     paper: str
     measured: str
-    holds: bool
+    holds: bool | None
     criterion: str = ""
     differs: str = ""
     speaks_from: str = ""
+    ours: bool = False
+
+    def __post_init__(self) -> None:
+        if self.holds is None and not self.differs:
+            raise InvalidInput(f"what cannot be told must say how it differs: {self.paper}")
 
     @property
     def verdict(self) -> Verdict:
@@ -57,7 +64,8 @@ class Claim:
     def in_words(self) -> str:
         """The verdict, and why it is not simply yes or no."""
         if self.differs:
-            return f"{self.verdict} ({self.differs}): {'so' if self.holds else 'not so'} here"
+            found = {True: "so", False: "not so", None: "undecided"}[self.holds]
+            return f"{self.verdict} ({self.differs}): {found} here"
         if self.speaks_from:
             return f"{self.verdict}: would speak from {self.speaks_from} on"
         return self.verdict.value
@@ -143,7 +151,9 @@ class Figure(ABC):
         """Drawing and claims together; at a quick scale nothing is a verdict on a paper."""
         claims = self.claims(traces, scale)
         if scale is Scale.quick and self.is_of_a_paper and self.simulations(scale):
-            claims = [replace(one, differs=one.differs or "quick scale") for one in claims]
+            claims = [
+                one if one.ours else replace(one, differs=one.differs or "quick scale") for one in claims
+            ]
         return Result(
             drawing=self.draw(traces, scale),
             claims=claims,
