@@ -2,9 +2,18 @@
 
 from dpbandits.cli.list import GROUPS, row
 from dpbandits.policies import Policy
+from dpbandits.privacy.budgets import ApproxDP, Budget, PureDP
+from dpbandits.problems import Arms, LinearContexts, MatroidBases, Problem, UniformMatroid
+from dpbandits.recommend import recommend
 from sitemaking.measured import Row, leaderboard_rows, measured, measured_table
 from sitemaking.reference import class_entry, first_sentence, markdown, options_table
 
+# What is asked for at the top of a family's page.
+ASKED: dict[str, tuple[Problem, Budget]] = {
+    "arms": (Arms(5), PureDP(1.0)),
+    "linear": (LinearContexts(5), ApproxDP(1.0, 1e-6)),
+    "matroids": (MatroidBases(UniformMatroid(10, 3)), PureDP(1.0)),
+}
 FAMILIES = {
     "arms": "Policies for arms",
     "linear": "Policies for features",
@@ -20,7 +29,7 @@ def policy_pages(whole: str) -> dict[str, str]:
     for family, title in FAMILIES.items():
         module = GROUPS[family][0]
         kinds = [getattr(module, name) for name in module.__all__]
-        pages[f"reference/policies/{family}.md"] = _family(title, kinds)
+        pages[f"reference/policies/{family}.md"] = _family(title, kinds, _recommended(family))
         for kind in kinds:
             pages[f"reference/policies/{kind.name()}.md"] = policy_page(family, kind, rows)
     return pages
@@ -59,13 +68,27 @@ def _measured(name: str, rows: list[Row]) -> str:
     page = f"../../reproduction/{board}.md#{board}"
     note = "" if when == "at ε = 1" else f" The board has it {when}."
     return (
-        f"From the [{board}]({page}), which says how to read a cell and compares all policies of the "
-        f"family.{note}"
+        f"From the [{board}]({page}), which says what the worlds and the numbers of rounds are, and "
+        "compares all policies of the family. A cell is the mean ± its standard error (the worst run), "
+        f"and in brackets the same policy without privacy where there is one.{note}"
         f"\n\n{measured_table(mine)}"
     )
 
 
-def _family(title: str, kinds: list[type[Policy]]) -> str:
+def _recommended(family: str) -> str:
+    """Which one to take at ε = 1, as `dpb.recommend` says it."""
+    if family not in ASKED:
+        return ""
+    problem, budget = ASKED[family]
+    found = recommend(problem, budget)
+    kind = type(found.policy)
+    return (
+        f"**Which one?** At {budget} `dpb.recommend` names [{kind.__name__}]({kind.name()}.md): "
+        f"{found.reason}\n\n"
+    )
+
+
+def _family(title: str, kinds: list[type[Policy]], recommended: str) -> str:
     lines = "".join(
         f"| [{kind.__name__}]({kind.name()}.md) | {first_sentence(kind)} | "
         f"{', '.join(told['privacy']) or 'none'} | {told['guarantee']} |\n"
@@ -74,7 +97,8 @@ def _family(title: str, kinds: list[type[Policy]]) -> str:
     )
     tree = "\n".join(kind.name() for kind in kinds)
     return (
-        f"# {title}\n\n| policy | | budgets | guarantee |\n| --- | --- | --- | --- |\n{lines}\n"
+        f"# {title}\n\n{recommended}"
+        f"| policy | | budgets | guarantee |\n| --- | --- | --- | --- |\n{lines}\n"
         f"```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     )
 

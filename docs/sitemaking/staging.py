@@ -58,7 +58,11 @@ def stage(source: Path) -> None:
 
 def _is_run(path: str) -> bool:
     """Whether the examples of a page are run while the site is made; tests run those of the others."""
-    return path.startswith("tutorials/") or path in ("start.md", "choosing-epsilon.md")
+    return path.startswith("tutorials/") or path in (
+        "start.md",
+        "choosing-epsilon.md",
+        "identification.md",
+    )
 
 
 def _written() -> list[str]:

@@ -49,9 +49,9 @@ class Learner:
     `decide` opens a round and gives a ticket; `update(ticket, reward)` or `skip(ticket)` answers it, in
     any order, until the round is closed: at the start of a later decision, when `in_flight` rounds are
     open or by a clock (`rounds.py`). Every round counts, with or without a reward. With one round in
-    flight `select` and `update(action, reward)` do without tickets. Only the actions and what `released`
-    tells are safe to publish: nothing else here is, nor is it printed. It may be used from several
-    threads.
+    flight `select` and `update(action, reward)` do without tickets. Only what `released`
+    tells is safe to publish, and the actions, unless people bring features: then each is for her alone.
+    Nothing else here is, nor is it printed. It may be used from several threads.
     """
 
     _lock: AbstractContextManager[bool]

@@ -106,12 +106,16 @@ class Released(Reading):
             lines.append(f"leading: {', '.join(map(str, self.leading))}{sure}")
         if self.recommendation is not None:
             lines.append(f"recommended: {self.recommendation}, after {self.stopped:,} decisions")
-        behind = "" if self.plays is None else f"; {self._behind():,} are behind these numbers"
+        # Of items a round is behind several, or behind none.
+        counted = self.plays is not None and self.what != "item"
+        behind = f"; {self._behind():,} are behind these numbers" if counted else ""
         if behind and self.public_rows:
             behind += ", with those that are public"
         lines.append(f"{self.rounds:,} rounds closed of {self.decided:,} decided{behind}")
         if self.what in ("arm", "item"):
-            lines.append("Rounds that were closed without an answer count as rewards of ½ here.")
+            lines.append(
+                "Rounds that were closed without an answer, if any, count as rewards of ½ here."
+            )
         lines.append(f"{self.guarantee}")
         if self.guarantee.is_private:
             spent = "nothing" if self.spent is None else self.spent
@@ -121,9 +125,9 @@ class Released(Reading):
         return "\n".join(lines)
 
     def _behind(self) -> int:
-        """Rounds that were learned from and released: an item's are a part of its basis's."""
+        """Rounds that were learned from and released."""
         assert self.plays is not None
-        return int(self.plays.max() if self.what == "item" else self.plays.sum())
+        return int(self.plays.sum())
 
     def _table(self) -> list[str]:
         """A row for each entry, the first of many."""
