@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from dpbandits.service.service import Service
 
 DATABASE = typer.Option(
-    "dpbandits.db", "--db", help="An SQLite file, made where there is none; or postgresql://…"
+    "dpbandits.db", "--db", help="The service's database: an SQLite file, or postgresql://…"
 )
 KEYRING = typer.Option(
-    None, help="The file of keys that opens the database. Unless given, beside it: dpbandits.db.keyring."
+    None,
+    help="The file of keys that opens the database. Unless given, beside an SQLite "
+    "file: dpbandits.db.keyring; with PostgreSQL dpbandits.keyring in the working folder.",
 )
 
 

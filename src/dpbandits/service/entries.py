@@ -91,6 +91,8 @@ class Reading(_Fields):
     active: list[Any] | None
     leading: list[int]
     sure: str | None
+    recommendation: Count | None  # of a policy that searches, once it has stopped
+    stopped: Count | None
     rounds: Count
     decided: Count
     public_rows: Count

@@ -155,6 +155,8 @@ def _released(record: Mapping[str, Any] | None, guarantee: Guarantee) -> Release
         active=None if active is None else np.array(active, np.bool_),
         leading=tuple(told["leading"]),
         sure=told["sure"],
+        recommendation=told["recommendation"],
+        stopped=told["stopped"],
         rounds=told["rounds"],
         decided=told["decided"],
         public_rows=told["public_rows"],
