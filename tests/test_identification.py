@@ -1,6 +1,7 @@
 """Searches for the best arm: evidence, errors, samples, and what is public of them."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def test_every_e_value_has_a_mean_of_one(budget: dpb.Budget) -> None:
         noise: Any = scipy.stats.laplace if batches.laplace else scipy.stats.norm
         for tilt, price in zip(tilts.tilt, tilts.price, strict=True):
             if tilt * batches.scale < 0.8:  # steeper ones have tails too heavy to be added up here
-                moment = _moment(noise(scale=batches.scale), float(tilt), 60.0 * batches.scale)
+                wide = batches.scale * (1.0 + 2.0**-9)
+                    moment = _moment(noise(scale=wide), float(tilt), 60.0 * wide)
                 assert math.log(moment) == pytest.approx(price, abs=1e-4)
 
 
@@ -310,3 +312,35 @@ def test_a_result_says_what_was_found() -> None:
     assert "best-arm-race" in str(found) and "1-DP" in str(found)
     halving = SequentialHalving(privacy=dpb.PureDP(1.0), rounds=50)
     assert dpb.identify(halving, EASY, runs=2, seed=1).least_samples is None
+
+
+@pytest.mark.parametrize("in_flight", [1, 4, 20])
+def test_halving_ends_among_people_who_are_not_learned_from(in_flight: int, tmp_path: Path) -> None:
+    """Every other decision is for one who comes again and again; a save in between goes on."""
+    problem = dpb.Arms(8, rounds_per_person=1)
+    for seed in range(4):
+        policy = dpb.arms.SequentialHalving(privacy=dpb.PureDP(1.0), rounds=200)
+        learner = policy.start(problem, in_flight=in_flight, seed=seed)
+        for number in range(700):
+            person = "again" if number % 2 else f"new {number}"
+            learner.update(learner.decide(person=person), 1.0)
+            if number % 97 == 0:
+                learner = dpb.load(learner.save(tmp_path / f"{seed}-{number}"))
+        record = learner.released()
+        assert record is not None and record.recommendation is not None
+        learner.close()
+        learner.decide(person="the last")
+        assert not learner._secret.open.any()  # what was in open batches is forgotten
+
+
+def test_evidence_is_priced_for_noise_that_is_a_little_wider() -> None:
+    """Exact draws are: with the price of the plain scale the mean would be above 1 after each batch."""
+    from dpbandits.mechanisms.exact import _MARGIN
+
+    for privacy in (dpb.PureDP(1.0), dpb.PureDP(1e-4), dpb.GaussianDP(0.1)):
+        public, _ = dpb.arms.BestArmRace(privacy=privacy).begin(dpb.Arms(2))
+        tilts, laplace = public.tilts, public.batches.laplace
+        for wider, is_covered in ((_MARGIN, True), (1.0 + 2.0**-8, False)):  # the second is a control
+            squares = (tilts.tilt * public.batches.scale * wider) ** 2
+            moments = -np.log(np.maximum(1.0 - squares, 1e-300)) if laplace else 0.5 * squares
+            assert np.isfinite(tilts.price).all() and ((moments <= tilts.price) == is_covered).all()

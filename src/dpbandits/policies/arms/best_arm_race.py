@@ -26,6 +26,7 @@ from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.arms.shared.schedules import whole_length
 from dpbandits.policies.arms.shared.search import (
     Search,
+    forget,
     is_over,
     recommend,
     start_search,
@@ -66,7 +67,9 @@ class Public(NamedTuple):
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and compare the arms."""
-        if not is_over(self) and any_due(self.turns.full):
+        if is_over(self):
+            forget(secret)
+        elif any_due(self.turns.full):
             _close(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
@@ -173,9 +176,11 @@ class BestArmRace(OncePerBatch):
     **Error.** Let a* be best. The recommendation is another arm b only if at that time W(b, a*) ≥ c. As
     q_b ≤ q_a*, that ever happens with a probability of at most e^−c, for each of K − 1 such b: together
     `error`. It holds for all rewards within [0, 1] whose mean given the past is the arm's, whatever
-    batches were chosen, and with rounds in flight; a round closed without a reward counts as ½, which is
-    harmless where that is equally likely for all arms. Where several arms share the largest mean it does
-    not stop, but with probability `error` for each pair of them. Being out is not for good: a best arm
+    batches were chosen, one round at a time; with rounds in flight if, moreover, arms pay independently
+    of each other. A round closed without a reward counts as ½: the answer is then about means in which
+    it does, and is right about the arms' own if missing is equally likely for all arms *and* whatever
+    they would have paid. Where several arms share the largest mean it does not stop, but with
+    probability `error` for each pair of them. Being out is not for good: a best arm
     that is out by bad luck comes back as the leader's own mean becomes known, so that others which are
     alike do not race for ever.
 

@@ -29,6 +29,7 @@ from dpbandits.policies.arms.shared.estimates import (
 from dpbandits.policies.arms.shared.protection import arms_guarantee
 from dpbandits.policies.arms.shared.search import (
     Search,
+    forget,
     is_over,
     recommend,
     start_search,
@@ -53,7 +54,6 @@ class Public(NamedTuple):
     waiting: NDArray[np.int64]  # decisions in flight
     phases: NDArray[np.int64]  # (1,) those left, with this one
     short: NDArray[np.int64]  # (1,) arms in play whose batch of this phase is not full
-    turn: NDArray[np.int64]  # (1,) whose turn it is in `active`
     alive: NDArray[np.int64]  # (1,) |S|
     active: NDArray[np.int64]  # S, in its first |S| places
     dropped: NDArray[np.bool_]  # whether an arm is not in S
@@ -69,8 +69,8 @@ class Public(NamedTuple):
         return {
             "waiting": COUNT,
             "phases": (0, _phases(arms)),
-            "short": exactly(np.count_nonzero(active & ~is_due(self.turns.full)) if alive > 1 else 0),
-            "turn": (0, alive - 1),
+            # None where a phase is over and the next decision will open another.
+            "short": (0, np.count_nonzero(active & ~is_due(self.turns.full)) if alive > 1 else 0),
             "alive": (1, arms),
             "active": places(self.active, arms, alive),
             "dropped": exactly(~active),
@@ -78,22 +78,23 @@ class Public(NamedTuple):
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """At the end of a phase, release the batches of all arms in play."""
-        if self.short[0] == 0 and not is_over(self):
+        if is_over(self):
+            forget(secret)
+        elif self.short[0] == 0:
             _release_all(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
-        """At the end of a phase drop the worse half. Then the arms in play in turn."""
+        """At the end of a phase drop the worse half. Then the arm with the most left to decide."""
         if self.short[0] == 0 and not is_over(self):
             _end_phase(self, explore)
-        turn = int(self.turn[0])
-        self.turn[0] = turn + 1 if turn + 1 < self.alive[0] else 0
-        return int(self.active[turn])
+        return _neediest(self)
 
     def observe(self, secret: Buffers, context: None, action: int, reward: float) -> None:
         """Fill the arm's batch; after the end the round is counted and its reward forgotten."""
         over = is_over(self)
         is_full = fill(self.turns, secret, action, math.nan if over else reward)
-        if is_full and not over and not self.dropped[action]:
+        # Between two phases there is none to count for: the batch is released with the next one's.
+        if is_full and not over and not self.dropped[action] and self.short[0] > 0:
             self.short[0] -= 1
 
 
@@ -112,11 +113,24 @@ def _release_all(public: Public, secret: Buffers, noise: Noise) -> None:
 def _end_phase(public: Public, explore: Chance) -> None:
     _drop_worse_half(public, explore)
     public.phases[0] -= 1
-    public.turn[0] = 0
     if public.alive[0] == 1:
         recommend(public, public.active[0])
     else:
         _open_phase(public)
+
+
+@register_jitable
+def _neediest(public: Public) -> int:
+    """The arm in play with the most decisions left, of several the first; so all are played in turn.
+
+    Not by whose turn it is: rounds of people who are not learned from must not use up an arm's.
+    """
+    left, waiting, found = public.turns.left, public.waiting, int(public.active[0])
+    for place in range(1, public.alive[0]):
+        arm = int(public.active[place])
+        if left[arm] - waiting[arm] > left[found] - waiting[found]:
+            found = arm
+    return found
 
 
 @register_jitable
@@ -239,7 +253,6 @@ class SequentialHalving(OncePerBatch):
             waiting=started["waiting"],
             phases=np.full(1, _phases(arms), np.int64),
             short=np.zeros(1, np.int64),
-            turn=np.zeros(1, np.int64),
             alive=np.full(1, arms, np.int64),
             active=np.arange(arms),
             dropped=np.zeros(arms, np.bool_),

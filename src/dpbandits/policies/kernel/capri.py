@@ -370,7 +370,7 @@ class Capri(EliminatingPolicy, TrustedKernelPolicy):
     through g, so each epoch has the whole budget and the actions of all others are μ-GDP, for any number
     of rounds. The printed σ₀ = σ̃·s divides (ε, δ) by ln T. As σ̃ ≥ |u| wherever contexts come, and a
     longer u of a context that should not come is shortened to σ̃, g moves by at most 2Bσ̃: the guarantee
-    is 2B/s-GDP, much stronger than (ε, δ), and that is reported.
+    is 2B/s-GDP, at usual ε much stronger than (ε, δ), and that is reported.
 
     **Regret.** Õ(√(γ_T T) + γ_T/ε) in the paper, with constants that keep it at uniform play in
     practice; `capri-regret` measures it.

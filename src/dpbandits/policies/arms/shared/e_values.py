@@ -2,7 +2,8 @@ r"""Evidence that one arm is better than another, from released sums, at any tim
 
 An arm's k released batches hold n rewards of mean q within [0, 1], and their sum is released as S, with
 noise of log-moments ψ(l) in each batch: −ln(1 − l²b²) for Laplace(b), l²σ²/2 for Gaussian noise, 0
-without any. For a tilt l > 0, since e^(lx) is below its chord on [0, 1],
+without any. (b and σ are taken 2⁻⁹ wider than they are: exact draws are 2⁻¹⁰ wider, on a grid.)
+For a tilt l > 0, since e^(lx) is below its chord on [0, 1],
 
     exp(l S − n ln(1 + q(e^l − 1)) − k ψ(l))        and the same with −l in place of l
 
@@ -35,6 +36,7 @@ from dpbandits.sums.batches import Batches
 
 Array = NDArray[np.float64]
 _STEEPEST, _FLATTEST = 4.0, 0.002
+_WIDER = 1.0 + 2.0**-9
 _HALVINGS = 60
 _CLOSE = 0.01  # of evidence: what the search for the minimum may leave
 
@@ -58,11 +60,12 @@ def start_tilts(batches: Batches) -> Tilts:
     steepest = max(min(_STEEPEST, useful), 2.0 * _FLATTEST)
     count = math.ceil(2.0 * math.log2(steepest / _FLATTEST)) + 1
     tilt: Array = steepest * np.exp2(-0.5 * np.arange(count))
+    wide = batches.scale * _WIDER
     if batches.laplace:
-        tilt = np.asarray(1.0 / np.sqrt(tilt**-2.0 + batches.scale**2))
-        price = -np.log1p(-((tilt * batches.scale) ** 2))
+        price = np.log1p((tilt * wide) ** 2)  # −ln(1 − l²b²) for this l, without rounding
+        tilt = np.asarray(1.0 / np.sqrt(tilt**-2.0 + wide**2))
     else:
-        price = 0.5 * (tilt * batches.scale) ** 2
+        price = 0.5 * (tilt * wide) ** 2
     return Tilts(tilt, np.expm1(tilt), np.expm1(-tilt), price)
 
 

@@ -1,7 +1,8 @@
 """Searches for the best arm: what a policy that ends with a recommendation has in its state.
 
 The end is noticed as anything else is, by the first decision that comes after the release which settled
-it. That decision, and all after it, play the recommended arm, and no reward is kept any more.
+it. That decision, and all after it, play the recommended arm. No reward is read any more, and those in
+batches that were open are forgotten.
 """
 
 from dataclasses import replace
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from dpbandits.engine.state import MOST, Limits
 from dpbandits.policies.arms.shared.episodes import decisions
 from dpbandits.policies.released import Reading
+from dpbandits.sums.batches import Buffers
 
 
 class Search(NamedTuple):
@@ -48,6 +50,13 @@ def recommend(public: Any, arm: int) -> None:
         made += decisions(public, one)
     public.search.arm[0] = arm
     public.search.stopped[0] = made
+
+
+@register_jitable
+def forget(secret: Buffers) -> None:
+    """Empty the open batches, which will not be released."""
+    for arm in range(secret.open.shape[0]):
+        secret.open[arm, 0] = 0.0
 
 
 def with_recommendation(reading: Reading, search: Search) -> Reading:
