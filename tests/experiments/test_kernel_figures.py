@@ -34,7 +34,7 @@ def test_the_leaderboard_at_quick_scale(tmp_path: Path) -> None:
     assert not all(claim.holds for claim in figure.claims(alike, Scale.quick))
 
 
-def judged(name: str, size: Callable[[str, str, np.ndarray], np.ndarray]) -> list[bool]:
+def judged(name: str, size: Callable[[str, str, np.ndarray], np.ndarray]) -> list[bool | None]:
     """What claims say of curves `size(simulation, policy, rounds)` that are 1 % off from each other."""
     figure, chance, traces = figure_named(name), np.random.default_rng(4), {}
     for one, simulation in figure.simulations(Scale.paper).items():
@@ -47,8 +47,11 @@ def judged(name: str, size: Callable[[str, str, np.ndarray], np.ndarray]) -> lis
         traces[one] = dataclasses.replace(trace, curves=curves)
     claims = figure.claims(traces, Scale.paper)
     # What is played is not as printed, so nothing of it is a verdict on the paper.
-    words = {claim.verdict for claim in claims}
+    words = {claim.verdict for claim in claims if not claim.ours}
     assert words <= {Verdict.other_set_up, Verdict.not_reached}
+    # What is ours says so, and is a yes or a no.
+    assert all(claim.ours == claim.paper.startswith("(ours)") for claim in claims)
+    assert {claim.verdict for claim in claims if claim.ours} <= {Verdict.holds, Verdict.fails}
     return [claim.holds for claim in claims]
 
 
@@ -63,23 +66,39 @@ def test_regret_is_judged_on_capri() -> None:
     def linear(one: str, policy: str, rounds: np.ndarray) -> np.ndarray:
         return 0.1 * rounds if policy.startswith("capri") else as_said(one, policy, rounds)
 
-    assert judged("capri-regret", as_said) == [True, True, True, True, False, True]
+    def apart(one: str, policy: str, rounds: np.ndarray) -> np.ndarray:
+        return np.asarray(rounds ** (0.9 if "local" in policy else 0.5))
+
+    def uneven(one: str, policy: str, rounds: np.ndarray) -> np.ndarray:
+        """Local regret grows like T^0.3 on two functions, on the others like T^1.1."""
+        faster = 0.3 + 0.8 * (int(one[-1]) % 2) if "capri local" in policy else 0.5
+        return np.asarray(rounds**faster)
+
+    assert judged("capri-regret", as_said) == [*[True] * 8, False, True]
     # Controls: nothing that is said of CAPRI, whatever KernelThompson does.
-    assert judged("capri-regret", linear)[:4] == [False] * 4
+    assert judged("capri-regret", linear)[:7] == [False] * 7
+    assert judged("capri-regret", apart)[7] is False
+    # Intervals with the limit inside them do not tell.
+    assert judged("capri-regret", uneven)[3:8] == [None] * 5
 
 
 def test_growth_is_judged_on_capri() -> None:
-    def grown(power: float, local: float, one: str, policy: str, rounds: np.ndarray) -> np.ndarray:
+    def grown(
+        power: float, local: float, all_of: float, one: str, policy: str, rounds: np.ndarray
+    ) -> np.ndarray:
         line, epsilon = policy.rsplit(" ", 1)
         if one.startswith("length"):
             kernel = SquaredExponential(float(one.split()[1].rstrip(",")))
             size = information_gain(kernel, float(rounds[-1])) ** power
         else:
             size = float(epsilon) ** -power
-        return np.asarray((local if "local" in line else 1.0) * size * np.sqrt(rounds))
+        return np.asarray(all_of * (local if "local" in line else 1.0) * size * np.sqrt(rounds))
 
-    assert judged("capri-scaling", partial(grown, 0.5, 3.0)) == [True] * 5
-    assert judged("capri-scaling", partial(grown, 1.5, 0.9)) == [False] * 5
+    assert judged("capri-scaling", partial(grown, 0.5, 3.0, 0.1)) == [True] * 5
+    assert judged("capri-scaling", partial(grown, 1.5, 0.9, 0.1))[:4] == [False] * 4
+    assert judged("capri-scaling", partial(grown, 0.5, 600.0, 0.1))[4] is False
+    # Near uniform play there is no slope, and no room for √T.
+    assert judged("capri-scaling", partial(grown, 0.5, 1.0, 1e4)) == [None] * 5
 
 
 def test_wrong_weights_are_judged_as_the_paper_says_it() -> None:

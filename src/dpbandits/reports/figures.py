@@ -201,6 +201,11 @@ def plain(value: float, _: object = None) -> str:
     return f"{value:,.0f}" if value >= 1.0 else f"{value:.3g}"
 
 
+def power_of_ten(value: float, _: object = None) -> str:
+    """The same at a tick of a long log axis, where plain numbers would touch."""
+    return f"$10^{{{np.log10(value):.0f}}}$"
+
+
 def regret_figure(
     rounds: NDArray[np.int64],
     curves: Mapping[str, Runs],

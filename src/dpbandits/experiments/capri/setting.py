@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpbandits.experiments.evidence import Interval
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri, KernelThompson, LocalCapri, LocalKernelThompson
 from dpbandits.privacy.budgets import ApproxDP
@@ -80,6 +81,13 @@ def _spectrum(kernel: Kernel) -> NDArray[np.float64]:
     """The eigenvalues of K/|W|."""
     rows = world(kernel, 0).problem(None).features().rows
     return np.asarray(np.maximum(np.linalg.eigvalsh(rows.T @ rows / len(rows)), 0.0))
+
+
+def at_most(limit: float, *found: Interval) -> bool | None:
+    """Whether all of these are, by their intervals; None where none is above and not all are below."""
+    if any(one.low > limit for one in found):
+        return False
+    return True if all(one.high <= limit for one in found) else None
 
 
 def functions_shown(count: int) -> str:

@@ -12,7 +12,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.ou_2024.setting import CHOOSING, PAPER
 from dpbandits.policies.arms import ModifiedThompson
 from dpbandits.privacy.budgets import GaussianDP
-from dpbandits.reports.figures import SHADED, draw_curves, new_figure
+from dpbandits.reports.figures import SHADED, draw_curves, legend_below, legend_beside, new_figure
 from dpbandits.simulation import Trace
 from dpbandits.worlds import BernoulliArms, Environment, TruncatedExponentialArms
 
@@ -73,12 +73,14 @@ class _RegretGrid(Figure):
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Three panels, as in the paper."""
-        figure, panels = new_figure(len(self._ETAS), width=4.6, height=4.0, sharey=True)
+        figure, panels = new_figure(len(self._ETAS), width=6.0, height=4.0, sharey=True)
         for axes, eta in zip(panels, self._ETAS, strict=True):
             trace = traces[f"eta-{eta:g}"]
             curves = {x: trace.empirical_regret(x) for x in trace.policies}
             draw_curves(axes, trace.rounds, curves, policies=trace.recipes())
             axes.set_title(f"{eta:g}-GDP")
+            legend_beside(axes)  # the pairs differ from panel to panel
+        legend_below(figure, ())
         panels[0].set_ylabel(f"empirical regret ({SHADED})")
         return figure
 
@@ -133,7 +135,7 @@ class _RegretGrid(Figure):
                 criterion="from each η to the next, at the same b: the 99 % interval of the ratio of "
                 "regrets is below 1.01 for every b, and below 1 for most",
                 measured=f"{sum(one.high < 1.0 for one in falls.values())} of {len(falls)} ratios are "
-                f"below 1; the largest is {max(falls.values()):.3f}; at b=1000 "
+                f"below 1; the largest is {max(falls.values()):.5f}; at b=1000 "
                 + ", ".join(f"{final[eta][1000].mean():.0f} (η={eta:g})" for eta in self._ETAS),
                 holds=all(one.high < 1.01 for one in falls.values())
                 and 2 * sum(one.high < 1.0 for one in falls.values()) > len(falls),
