@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.experiments.chandak.setting import (
-    FEW,
     FOCUSED,
     NOTE,
     PAPER,
     RUNS,
     TABLE_2,
     THOMPSON,
+    TOO_FEW,
     TWO,
     UCB,
     as_printed,
@@ -87,7 +87,7 @@ class GrowthRate(Figure):
         slopes = {x: slope_over(rounds[late], self._rates(trace, x)[:, late]) for x in (UCB, THOMPSON)}
         ratio = ratio_of(last[THOMPSON], last[UCB])
         return [
-            *(_converges(x, last[x], slope) for x, slope in slopes.items()),
+            *(_converges(x, last[x], slope, TOO_FEW[scale]) for x, slope in slopes.items()),
             Claim(
                 paper="DPTS-MAT outperforms DPUCB-MAT (5a)",
                 criterion="the 99 % interval of the ratio of regrets at the end is below 1",
@@ -98,7 +98,7 @@ class GrowthRate(Figure):
         ]
 
 
-def _converges(label: str, last: NDArray[np.float64], slope: Interval) -> Claim:
+def _converges(label: str, last: NDArray[np.float64], slope: Interval, too_few: str) -> Claim:
     """Whether R_n/ln n of one algorithm has become flat."""
     within = slope.low > -_FLAT and slope.high < _FLAT
     outside = slope.low > _FLAT or slope.high < -_FLAT
@@ -110,5 +110,5 @@ def _converges(label: str, last: NDArray[np.float64], slope: Interval) -> Claim:
         "nothing is decided",
         measured=f"{last.mean():.1f} at the end, slope {slope:.3f}",
         holds=holds,
-        differs=f"{FEW}, the paper gives no number" if holds is None else "",
+        differs=f"{too_few}, the paper gives no number" if holds is None else "",
     )

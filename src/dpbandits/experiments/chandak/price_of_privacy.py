@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.experiments.chandak.setting import (
-    FEW,
     NOTE,
     PANELS,
     PAPER,
     RUNS,
     TABLE_2,
     THOMPSON,
+    TOO_FEW,
     UCB,
     as_printed,
 )
@@ -132,7 +132,7 @@ class PriceOfPrivacy(Figure):
                     for fit, near, title in zip(fits.values(), nearest, PANELS.values(), strict=True)
                 ),
                 holds=linear,
-                differs=FEW if linear is None else "",
+                differs=TOO_FEW[scale] if linear is None else "",
             ),
             Claim(
                 paper="(ours) One slope fits all values of ε",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.experiments.chandak.setting import COMPARABLE, FEW, FOCUSED, NOTE, RUNS, TABLE_2
+from dpbandits.experiments.chandak.setting import COMPARABLE, FOCUSED, NOTE, RUNS, TABLE_2, TOO_FEW
 from dpbandits.experiments.evidence import Interval, mean_of, ratio_of, slope_over
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
@@ -132,7 +132,7 @@ class Returns(Figure):
             ours=ours,
         )
 
-    def _grows_alike(self, traces: Mapping[str, Trace], paper: str) -> Claim:
+    def _grows_alike(self, traces: Mapping[str, Trace], paper: str, scale: Scale) -> Claim:
         """Slopes, where `_comparable` has levels."""
         trace = traces["returns"]
         private, rival = trace.policies[:2]
@@ -149,7 +149,7 @@ class Returns(Figure):
             measured=", ".join(f"{label} {slope:.2f}" for label, slope in slopes.items())
             + f": {ratio:.2f} times",
             holds=holds,
-            differs=self._differs() or (FEW if holds is None else ""),
+            differs=self._differs() or (TOO_FEW[scale] if holds is None else ""),
         )
 
     def _approaches(self, traces: Mapping[str, Trace], paper: str) -> Claim:

@@ -59,7 +59,7 @@ class SyntheticUCB(_Synthetic):
         """The return, and Theorem 1."""
         return [
             self._grows_alike(
-                traces, 'DPUCB-MAT and OMM "have a similar growth rate in terms of the return"'
+                traces, 'DPUCB-MAT and OMM "have a similar growth rate in terms of the return"', scale
             ),
             self._comparable(traces, "(ours) The return of DPUCB-MAT is comparable to OMM's", ours=True),
             self._approaches(traces, "DPUCB-MAT approaches the optimal return"),
@@ -83,7 +83,7 @@ class SyntheticThompson(_Synthetic):
         """The return, and Theorem 3."""
         return [
             self._grows_alike(
-                traces, 'DPTS-MAT and CTS "also show similar trends": a similar growth rate (4a)'
+                traces, 'DPTS-MAT and CTS "also show similar trends": a similar growth rate (4a)', scale
             ),
             self._comparable(traces, "DPTS-MAT is comparable to the non-private CTS (4a)"),
             self._approaches(traces, "DPTS-MAT approaches the optimal policy (4a)"),

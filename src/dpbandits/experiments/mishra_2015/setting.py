@@ -200,12 +200,13 @@ class TreeRegret(Figure):
         """The algorithm of D.1 with the printed split, at more and more ε."""
         measured = self.measured(traces)
         label = measured[1.0].trace.policies[1]
+        found = falls([one.final(label) for one in measured.values()])
         return Claim(
             paper=paper,
             criterion=f"{label}: the runs' regret at ε = 1 is below that at 0.1, and at 10 below that "
             f"at 1 ({BOTH})",
             measured="; ".join(f"ε = {e:g}: {one.said(label)}" for e, one in measured.items()),
-            holds=falls([one.final(label) for one in measured.values()]),
+            holds=bool(found) if ours else found,  # a goal of ours that is not told is not met
             differs=differs,
             ours=ours,
         )
