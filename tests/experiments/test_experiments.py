@@ -25,17 +25,20 @@ pytestmark = pytest.mark.slow
 EXPECTED_TO_FAIL = {
     "Theorem 4: with probability 1 − γ regret is O(Σ_a k log²T log(kT/γ)/(ε Δ_a)); as printed, ε = 1, "
     "T = 10⁵",
-    "Regret is polylogarithmic in T (as printed, ε = 1, T = 10⁵)",
+    "Regret is polylogarithmic in T (second-hand; as printed, ε = 1, T = 10⁵)",
     "Theorem 4 bounds the regret of Algorithm 1 (here k = 5, ε = 1, T = 10⁵)",
-    "Algorithm 2 samples after its first two phases (here k = 5, ε = 1, T = 10⁵)",
+    "(ours) Algorithm 2 samples after its first two phases (k = 5, ε = 1, T = 10⁵)",
+    "D.1: the interval √(r_a log t)/n_a + log t/n_a seems to perform the best",
     "Theorem 6.7, joint, with its constants",
     "Theorem 6.7, local, with its constants",
     "The advantage of GDP over RDP shows particularly where δ is small",
     "Theorem 5, Equation (10), at 1-GDP (b = 2000, c = 50)",
     "Theorem 5, whatever the gaps, for Algorithm 1",
     "Theorem 1: Algorithm 2 is ε-differentially private (here ε = 2)",
-    "R_n/ln n converges for both, at different rates",
-    "The regret of both is linear in 1/ε",
+    "Theorem 3: Algorithm 3 is ε-differentially private (here ε = 2)",
+    'DPUCB-MAT: "in the non-private regime, we do not pay any price"',
+    'DPTS-MAT: "in the non-private regime, we do not pay any price"',
+    "(ours) One slope fits all values of ε",
     "DPUCB-MAT approaches the optimal policy on films",
     "DPTS-MAT approaches the optimal policy on films (4b)",
     "DPUCB-MAT is comparable to OMM on films",
@@ -46,6 +49,17 @@ EXPECTED_TO_FAIL = {
     "The roles of b and c are nearly symmetric",
     "Section 4: tuning b and c gives both tighter privacy and lower regret than b = 0, c = 1",
     "Section 5.1: standard Thompson sampling (b = 0, c = 1) is ≈316-GDP at T = 10⁵",
+}
+UNDECIDED: set[str] = {
+    "Theorem 4: with probability 1 − γ regret is O(Σ_a k log²T log(kT/γ)/(ε Δ_a)); as printed, ε = 1, "
+    "T = 10⁶",
+    "Regret falls as ε grows, as the bound of Theorem 4: noise is in proportion to 1/ε (Lemma 5, "
+    "appendix B)",
+    'DPUCB-MAT and OMM "have a similar growth rate in terms of the return"',
+    'DPTS-MAT and CTS "also show similar trends": a similar growth rate (4a)',
+    'R_n/ln n: "both DPUCB-MAT and DPTS-MAT converge but with different rates"; DPUCB-MAT',
+    'R_n/ln n: "both DPUCB-MAT and DPTS-MAT converge but with different rates"; DPTS-MAT',
+    '"For both the algorithms the regret trend is linear in 1/ε"',
 }
 
 
@@ -60,7 +74,8 @@ def test_quick_scale_reaches_the_same_verdicts(name: str, folder: Path) -> None:
         pytest.skip(needed)
     result = reproduce(figure_named(name), Scale.quick, folder / name, progress=False)
     for claim in result.claims:
-        assert claim.holds == (claim.paper not in EXPECTED_TO_FAIL), claim
+        expected = None if claim.paper in UNDECIDED else claim.paper not in EXPECTED_TO_FAIL
+        assert claim.holds is expected, claim
     written = {path.suffix for path in (folder / name).iterdir()}
     assert {".svg", ".png", ".pdf", ".json", ".html"} <= written
     record = json.loads((folder / name / "claims.json").read_text())
@@ -182,19 +197,19 @@ def test_films_are_judged_on_the_papers_edition_where_that_is_given(
     monkeypatch.setenv("DPBANDITS_MOVIELENS", str(tmp_path))
     traces = {x: made_up(one) for x, one in figure.simulations(Scale.paper).items()}
     claims = figure.claims(traces, Scale.paper)
-    assert {claim.verdict for claim in claims} <= {Verdict.holds, Verdict.fails}
+    assert not any("MovieLens" in claim.differs for claim in claims)
     monkeypatch.setattr(films, "THEIRS", "MovieLens 25M")
-    claims = figure.claims(traces, Scale.paper)
-    assert {claim.in_words.split(":")[0] for claim in claims} == {"other set-up (MovieLens 1M, not 25M)"}
+    for claim in figure.claims(traces, Scale.paper):
+        assert claim.ours or claim.differs.startswith("MovieLens 1M, not 25M")
 
 
 def test_a_straight_line_is_told_from_a_bent_one() -> None:
     """Controls of 5a and 5b: curves that are as the paper says, and some that are not."""
-    linear, chance = figure_named("chandak-fig5b"), np.random.default_rng(2)
-    for bend, holds in ((math.inf, True), (0.5, False)):
+    trend, chance = figure_named("chandak-fig5b"), np.random.default_rng(2)
+    for bend, linear, one_slope in ((math.inf, True, True), (0.5, False, False)):
         traces = {}
         for panel, size in (("ucb", 2.0), ("thompson", 1.0)):
-            one = made_up(linear.simulations(Scale.paper)[panel])
+            one = made_up(trend.simulations(Scale.paper)[panel])
             curves = {
                 label: size
                 * (100.0 + 500.0 * min(1.0 / float(label), bend) + chance.normal(0.0, 5.0, (20, 1, 1)))
@@ -202,7 +217,8 @@ def test_a_straight_line_is_told_from_a_bent_one() -> None:
                 for label in one.curves
             }
             traces[panel] = dataclasses.replace(one, curves=curves)
-        assert [claim.holds for claim in linear.claims(traces, Scale.paper)] == [holds, True]
+        found = [claim.holds for claim in trend.claims(traces, Scale.paper)]
+        assert found == [linear, one_slope, True]
     growth = figure_named("chandak-fig5a")
     for power, holds in ((0.0, True), (0.2, False)):
         one = made_up(growth.simulations(Scale.paper)["regret"])
@@ -212,7 +228,30 @@ def test_a_straight_line_is_told_from_a_bent_one() -> None:
             x: size * rate[:, None] * chance.uniform(0.99, 1.01, (20, 1, 3)) for x, size in sizes.items()
         }
         found = growth.claims({"regret": dataclasses.replace(one, curves=curves)}, Scale.paper)
-        assert [claim.holds for claim in found] == [holds, True]
+        assert [claim.holds for claim in found] == [holds, holds, True]
+    # Slopes that are on both sides of what is called flat decide nothing.
+    wild = {
+        x: curve * one.rounds[:, None] ** chance.uniform(-0.3, 0.0, (20, 1, 1))
+        for x, curve in curves.items()
+    }
+    found = growth.claims({"regret": dataclasses.replace(one, curves=wild)}, Scale.paper)
+    assert {claim.holds for claim in found[:2]} == {None}
+
+
+def test_growth_rates_are_told_from_levels() -> None:
+    """Figure 1: the same slope at another level is similar; another slope is not; some are not told."""
+    figure = figure_named("chandak-fig1")
+    one, chance = made_up(figure.simulations(Scale.paper)["returns"]), np.random.default_rng(3)
+    for power, spread, holds in ((0.5, 0.01, True), (0.9, 0.01, False), (0.62, 0.2, None)):
+        powers = {"DPUCB-MAT": power, "OMM (not private)": 0.5, "FocusedMatroidUCB": 0.5}
+        curves = {
+            x: (1.0 + (x == "DPUCB-MAT"))
+            * one.rounds[:, None] ** (exponent + chance.uniform(-spread, spread, (20, 1, 1)))
+            * np.ones(3)
+            for x, exponent in powers.items()
+        }
+        found = figure.claims({"returns": dataclasses.replace(one, curves=curves)}, Scale.paper)
+        assert "growth rate" in found[0].paper and found[0].holds is holds, found[0]
 
 
 def test_the_figures_formulas() -> None:

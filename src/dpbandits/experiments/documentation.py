@@ -94,8 +94,9 @@ def _section(figure: Figure, result: Result, scale: Scale) -> str:
     name = figure.name
     shown = f"\n![{figure.title}](figures/{name}.png)\n\n" if figure.published else "\n"
     rows = [
-        {key: value for key, value in row.items() if key != "figure"} | {"scale": result.scale}
-        for row in claim_rows(figure, result)
+        {key: value for key, value in row.items() if key != "figure"}
+        | {"scale": claim.scale or result.scale}
+        for row, claim in zip(claim_rows(figure, result), result.claims, strict=True)
     ]
     return "".join(
         [

@@ -122,6 +122,15 @@ def speaks_from(bound: Callable[[float], float], uniform: float) -> float:
     return high
 
 
+def as_power_of_ten(rounds: float) -> str:
+    """How a number of rounds from which a bound speaks is written.
+
+    >>> as_power_of_ten(7.24e5)
+    '10^5.9'
+    """
+    return f"10^{math.log10(rounds):.1f}"
+
+
 def _mean_and_variance(runs: ArrayLike) -> tuple[NDArray[np.float64], float]:
     values = np.asarray(runs, dtype=float)
     if values.ndim != 1 or values.size < 2:

@@ -36,7 +36,8 @@ class Claim:
     `criterion` is fixed before anything is measured, and `holds` says whether it is met. Where what was
     played `differs` from what the paper speaks of, or where the claim only `speaks_from` some T on, that
     is no verdict on the paper, and neither word is used. `holds` is None where the measurements cannot
-    tell, because they `differ` (in being too few, say). A claim may be `ours`, beside those of a paper.
+    tell, because they `differ` (in being too few, say). A claim may be `ours`, beside those of a paper,
+    and may have a `scale` of its own.
     """
 
     paper: str
@@ -46,6 +47,7 @@ class Claim:
     differs: str = ""
     speaks_from: str = ""
     ours: bool = False
+    scale: str = ""  # where it is not the figure's: a formula, a replay
 
     def __post_init__(self) -> None:
         if self.holds is None and not self.differs:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.experiments.chandak.setting import COMPARABLE, FOCUSED, NOTE, RUNS, TABLE_2
+from dpbandits.experiments.chandak.setting import COMPARABLE, FOCUSED, NOTE, RUNS, TABLE_2, TOO_FEW
 from dpbandits.experiments.evidence import Interval, mean_of, ratio_of, slope_over
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
@@ -35,18 +35,39 @@ def gain_ratio(trace: Trace, label: str, rival: str, world: MatroidEnvironment) 
 
 def shortfall_slope(trace: Trace, label: str) -> Interval:
     """The slope of ln(regret a round) against ln(round) over the last tenfold of rounds."""
+    rounds, shortfall = _late_shortfall(trace, label)
+    return slope_over(rounds, shortfall)
+
+
+def slope_ratio(trace: Trace, label: str, rival: str) -> Interval:
+    """Its slope over the rival's, each the mean of the runs' own."""
+    falls = []
+    for one in (label, rival):
+        rounds, shortfall = _late_shortfall(trace, one)
+        falls.append([-slope_over(rounds, [run, run]).value for run in shortfall])
+    return ratio_of(*falls)
+
+
+def _late_shortfall(trace: Trace, label: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The last tenfold of rounds, and the regret a round until each of them. (runs, points)."""
     late = trace.rounds >= trace.rounds[-1] // 10
-    return slope_over(trace.rounds[late], trace.regret(label)[:, late] / trace.rounds[late])
+    return trace.rounds[late], trace.regret(label)[:, late] / trace.rounds[late]
 
 
-def draw_returns(axes: Any, trace: Trace, labels: list[str], world: MatroidEnvironment) -> None:
+def draw_returns(
+    axes: Any,
+    trace: Trace,
+    labels: list[str],
+    world: MatroidEnvironment,
+    policies: Mapping[str, Policy],
+) -> None:
     """Return against rounds, without the first 1/200 of them, and the optimum as a line."""
     late = trace.rounds >= trace.rounds[-1] // 200
     curves = {label: returns(trace, label, world)[:, late] for label in labels}
-    draw_curves(axes, trace.rounds[late], curves, policies=trace.recipes())
+    draw_curves(axes, trace.rounds[late], curves, policies=policies)
     axes.axhline(world.best_return(), color=GREY, linestyle=":", label="optimal policy")
     axes.yaxis.set_major_formatter("{x:.2f}")
-    axes.set_ylabel(f"expected return per round ({SHADED})")
+    axes.set_ylabel(f"expected return per round\n({SHADED})")
     legend_below(axes.figure)
 
 
@@ -83,7 +104,7 @@ class Returns(Figure):
         """The optimum as a line above the curves."""
         figure, (axes,) = new_figure(width=7.0, height=4.2)
         trace = traces["returns"]
-        draw_returns(axes, trace, trace.policies, self.world())
+        draw_returns(axes, trace, trace.policies, self.world(), trace.recipes())
         return figure
 
     def rows(self, traces: Mapping[str, Trace], scale: Scale) -> list[dict[str, Any]]:
@@ -95,7 +116,7 @@ class Returns(Figure):
         """How what is played differs from the paper's; empty where it does not."""
         return ""
 
-    def _comparable(self, traces: Mapping[str, Trace], paper: str) -> Claim:
+    def _comparable(self, traces: Mapping[str, Trace], paper: str, ours: bool = False) -> Claim:
         trace, world = traces["returns"], self.world()
         private, rival = trace.policies[:2]
         mine, theirs = (last_return(trace, label, world) for label in (private, rival))
@@ -105,9 +126,30 @@ class Returns(Figure):
             criterion=f"its gain over random bases is at least {COMPARABLE:g} of the rival's, by the "
             "99 % interval of the ratio, at the last round",
             measured=f"{private} {mine:.3f}, {rival} {theirs:.3f} of {world.best_return():.3f} a round: "
-            f"{ratio:.3f} of its gain over random bases",
+            f"{mine / theirs:.2f} of its return, {ratio:.3f} of its gain over random bases",
             holds=ratio.low >= COMPARABLE,
-            differs=self._differs(),
+            differs="" if ours else self._differs(),
+            ours=ours,
+        )
+
+    def _grows_alike(self, traces: Mapping[str, Trace], paper: str, scale: Scale) -> Claim:
+        """Slopes, where `_comparable` has levels."""
+        trace = traces["returns"]
+        private, rival = trace.policies[:2]
+        slopes = {label: shortfall_slope(trace, label) for label in (private, rival)}
+        ratio = slope_ratio(trace, private, rival)
+        low, high = COMPARABLE, 1.0 / COMPARABLE
+        apart = ratio.high < low or ratio.low > high
+        holds = False if apart else True if low <= ratio.low and ratio.high <= high else None
+        return Claim(
+            paper=paper,
+            criterion="over the last tenfold of rounds the slope on log axes of what it earns less than "
+            f"the optimum a round is {low:g} to {high:g} times the rival's, by the 99 % interval of the "
+            "ratio; where that has an end of this range within it, nothing is decided",
+            measured=", ".join(f"{label} {slope:.2f}" for label, slope in slopes.items())
+            + f": {ratio:.2f} times",
+            holds=holds,
+            differs=self._differs() or (TOO_FEW[scale] if holds is None else ""),
         )
 
     def _approaches(self, traces: Mapping[str, Trace], paper: str) -> Claim:
@@ -129,12 +171,12 @@ class Returns(Figure):
         mine, theirs = (returns(trace, label, world)[:, -1] for label in (FOCUSED, rival))
         more = mean_of(mine - theirs)
         return Claim(
-            paper=f"Ours: {FOCUSED} at the same ε earns more than {rival}",
+            paper=f"(ours) {FOCUSED} at the same ε earns more than {rival}",
             criterion="the 99 % interval of the difference a round, on common seeds, is above 0",
             measured=f"{mine.mean():.4f} (worst run {mine.min():.4f}) against {theirs.mean():.4f}: "
             f"{more:.4f} more",
             holds=more.low > 0.0,
-            differs=self._differs(),
+            ours=True,
         )
 
 

@@ -22,6 +22,7 @@ TWO = PureDP(2.0)
 UCB, THOMPSON, FOCUSED = "DPUCB-MAT", "DPTS-MAT", "FocusedMatroidUCB"
 PANELS = {"ucb": UCB, "thompson": THOMPSON}
 RUNS = {Scale.quick: 8, Scale.paper: 20}
+TOO_FEW = {scale: f"{runs} runs cannot tell" for scale, runs in RUNS.items()}
 COMPARABLE = 0.8  # of the rival's gain over random bases: the margin usual in tests of equivalence
 NOTE = (
     "DPUCB-MAT and DPTS-MAT as printed: a first round in which all L items of one person are looked at, "

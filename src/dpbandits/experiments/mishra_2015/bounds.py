@@ -6,8 +6,7 @@ A bound on regret above that of uniform play says nothing: so both are compared 
 import math
 from collections.abc import Callable
 
-import numpy as np
-
+from dpbandits.experiments import evidence
 from dpbandits.experiments.mishra_2015.setting import ARMS, GAPS
 
 FAILURE = 0.1  # γ
@@ -55,10 +54,10 @@ def thompson_share(horizon: float, epsilon: float) -> float:
     return forced_rounds(horizon, epsilon, min(GAPS)) / horizon
 
 
-def speaks_from(share: Callable[[float], float]) -> float:
-    """The least T at which a share of uniform play is below 1, to a hundredth of its logarithm."""
-    horizons = 10.0 ** np.arange(3.0, 18.0, 0.01)
-    return float(next(horizon for horizon in horizons if share(horizon) < 1.0))
+def speaks_from(share: Callable[[float], float]) -> str:
+    """From which T on a share of uniform play is below 1."""
+    first = evidence.speaks_from(lambda horizon: share(horizon) * horizon, 1.0)
+    return f"T ≈ {evidence.as_power_of_ten(first)}"
 
 
 def power_of_ten(number: float) -> str:
@@ -68,13 +67,3 @@ def power_of_ten(number: float) -> str:
     '10⁵'
     """
     return "10" + str(round(math.log10(number))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
-def in_words(horizon: float) -> str:
-    """A number of rounds with one digit.
-
-    >>> in_words(7.24e5)
-    'T ≈ 7·10⁵'
-    """
-    digit, power = f"{horizon:.0e}".split("e")
-    return f"T ≈ {digit}·{power_of_ten(10 ** int(power))}"

@@ -1,12 +1,13 @@
 """What the figures of the paper share: the arms, and what is said of runs that fall into two groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbandits.experiments.evidence import Interval, median_of, p_of_less, share_of
+from dpbandits.experiments.evidence import Interval, mean_of, median_of, p_of_less, ratio_of, share_of
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import PureDP
@@ -19,10 +20,21 @@ PAPER = "Mishra & Thakurta 2015"
 ARMS = BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25))
 GAPS = tuple(max(ARMS.means) - mean for mean in ARMS.means if mean < max(ARMS.means))
 ROUNDS = 100_000
+LONG = {Scale.quick: (1_000_000, 8), Scale.paper: (10_000_000, 60)}  # rounds and runs of Algorithm 1
 EPSILONS = (0.1, 1.0, 10.0)
 SYNTHETIC = "synthetic arms, the paper's data are not known"
 LEVEL_OF_TESTS = 0.01
 TESTS = "one-sided Mann–Whitney tests, 1 % each"
+BOTH = f"{TESTS}), and so is their mean (99 % intervals of ratios"
+SECOND_HAND = (
+    "Of this paper only the appendix is at hand. Algorithms 1 and 2 and Theorem 4, which are in its "
+    "main text, are quoted second-hand; the constants of the bound are derived by us from Γ."
+)
+MEANS_TOO = (
+    "Where runs fall into two groups, a median hides those that are lost. So verdicts rest on ranks and "
+    "on the mean; that the mean must agree was added after the results were seen, when ranks alone let "
+    "a policy that loses two runs in five pass for the better one."
+)
 
 
 class Measured(NamedTuple):
@@ -47,16 +59,24 @@ class Measured(NamedTuple):
         late = (regret[:, -1] - regret[:, half]) / (rounds[-1] - rounds[half])
         return share_of(int(np.count_nonzero(late > 0.5 * self.idle)), late.size)
 
+    def below(self, share: float, label: str) -> bool:
+        """Whether median and mean are below a share of uniform play's, by their intervals."""
+        return max(of(self.final(label)).high for of in (median_of, mean_of)) < share
+
     def said(self, label: str) -> str:
-        """The median with its interval, and how many never learn."""
-        median, lost = median_of(self.final(label)), self.never_learn(label)
-        return f"median {percent(median)} of uniform play, {percent(lost)} of the runs never learn"
+        """Median and mean with their intervals, and how many never learn."""
+        median, mean = (of(self.final(label)) for of in (median_of, mean_of))
+        return (
+            f"median {percent(median)} of uniform play, mean {percent(mean)}, "
+            f"{percent(self.never_learn(label))} of the runs never learn"
+        )
 
     def row(self, label: str) -> dict[str, Any]:
         """All of it, for the table."""
         low, high = np.quantile(self.final(label), (0.1, 0.9))
         return {
             "median, % of uniform play": percent(median_of(self.final(label))),
+            "mean, % of uniform play": percent(mean_of(self.final(label))),
             "10 % to 90 % of runs": f"{100 * low:.3g} to {100 * high:.3g} %",
             "never learn": percent(self.never_learn(label)),
         }
@@ -67,10 +87,24 @@ def percent(share: Interval) -> str:
     return f"{100 * share.value:.3g} % [{100 * share.low:.3g}, {100 * share.high:.3g}]"
 
 
-def falls(samples: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether each sample has smaller runs than the one before."""
-    steps = zip(samples[1:], samples[:-1], strict=True)
-    return all(p_of_less(later, before) < LEVEL_OF_TESTS for later, before in steps)
+def is_less(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool | None:
+    """Whether runs of one have less regret, both by their ranks and on average; None if not told."""
+    ratio = ratio_of(one, other)
+    if p_of_less(one, other) < LEVEL_OF_TESTS and ratio.high < 1.0:
+        return True
+    more = p_of_less(other, one) < LEVEL_OF_TESTS or ratio.low > 1.0
+    return False if more else None
+
+
+def all_of(found: Iterable[bool | None]) -> bool | None:
+    """Whether all are so; one that is not decides, and otherwise one that is not told leaves it open."""
+    answers = list(found)
+    return False if False in answers else None if None in answers else True
+
+
+def falls(samples: Sequence[NDArray[np.float64]]) -> bool | None:
+    """Whether each sample has less regret than the one before."""
+    return all_of(is_less(later, before) for before, later in pairwise(samples))
 
 
 def draw_medians(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
@@ -138,6 +172,7 @@ class TreeRegret(Figure):
             labels = measured.trace.policies
             over_time, ends = panels[column], panels[column + len(EPSILONS)]
             draw_medians(over_time, measured, labels)
+            over_time.set(yscale="log", ylim=(10.0, None))  # or who is not private lies on the axis
             over_time.set_title(f"ε = {epsilon:g}")
             draw_shares(ends, measured, labels)
         panels[0].set_ylabel("regret (median, 10 to 90 %)")
@@ -159,17 +194,21 @@ class TreeRegret(Figure):
             for label, policy in self.policies(PureDP(epsilon)).items()
         ]
 
-    def falls_with_budget(self, traces: Mapping[str, Trace], differs: str) -> Claim:
+    def falls_with_budget(
+        self, traces: Mapping[str, Trace], paper: str, differs: str = "", ours: bool = False
+    ) -> Claim:
         """The algorithm of D.1 with the printed split, at more and more ε."""
         measured = self.measured(traces)
         label = measured[1.0].trace.policies[1]
+        found = falls([one.final(label) for one in measured.values()])
         return Claim(
-            paper="Regret falls as ε grows: noise is in proportion to 1/ε (Lemma 5)",
+            paper=paper,
             criterion=f"{label}: the runs' regret at ε = 1 is below that at 0.1, and at 10 below that "
-            f"at 1 ({TESTS})",
+            f"at 1 ({BOTH})",
             measured="; ".join(f"ε = {e:g}: {one.said(label)}" for e, one in measured.items()),
-            holds=falls([one.final(label) for one in measured.values()]),
+            holds=bool(found) if ours else found,  # a goal of ours that is not told is not met
             differs=differs,
+            ours=ours,
         )
 
 

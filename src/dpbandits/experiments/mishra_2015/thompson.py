@@ -5,15 +5,21 @@ from typing import ClassVar
 
 from dpbandits.experiments.evidence import median_of
 from dpbandits.experiments.figure import Claim, Scale
-from dpbandits.experiments.mishra_2015.bounds import in_words, speaks_from, thompson_share
-from dpbandits.experiments.mishra_2015.setting import ENDS, PAPER, ROUNDS, SYNTHETIC, TreeRegret
+from dpbandits.experiments.mishra_2015.bounds import speaks_from, thompson_share
+from dpbandits.experiments.mishra_2015.setting import (
+    ENDS,
+    MEANS_TOO,
+    PAPER,
+    ROUNDS,
+    SECOND_HAND,
+    TreeRegret,
+)
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import BetaThompson, TreeThompson
 from dpbandits.privacy.budgets import PureDP
 from dpbandits.simulation import Trace
 
 PRINTED, D1 = "as printed (gap phase, ε/2k)", "D.1 (ε/2k)"
-OUR_RULE = f"{SYNTHETIC}; a rule of our own for m"
 
 
 class TreeThompsonRegret(TreeRegret):
@@ -33,6 +39,9 @@ class TreeThompsonRegret(TreeRegret):
         "calibrated to their true number of levels. The paper gives each release ε/2k; one reward is "
         "in one batch or in one arm's tree, so that the whole is then ε/2k-DP, which is what the "
         "table says, and ε for each suffices for ε-DP.",
+        f"{MEANS_TOO} What D.1's algorithm does on our arms with our rule for m is no claim of the "
+        "paper's: those rows are ours.",
+        SECOND_HAND,
     )
 
     def policies(self, privacy: PureDP) -> dict[str, Policy]:
@@ -48,26 +57,22 @@ class TreeThompsonRegret(TreeRegret):
         """The theory, which does not speak yet; and D.1."""
         one = self.measured(traces)[1.0]
         forced = thompson_share(ROUNDS, 1.0)
-        median = median_of(one.final(D1))
         return [
             Claim(
-                paper="Regret is polylogarithmic in T (as printed, ε = 1, T = 10⁵)",
+                paper="Regret is polylogarithmic in T (second-hand; as printed, ε = 1, T = 10⁵)",
                 criterion="The gap phase, if it ends at Δ̂ = Δ, and the random pulls take less than "
                 "T rounds, and the 99 % interval of the median regret is below half of uniform play's",
                 measured=f"{one.said(PRINTED)}; both phases take {forced:,.0f} times T rounds",
                 holds=forced < 1.0 and median_of(one.final(PRINTED)).high < 0.5,
-                speaks_from=in_words(speaks_from(lambda t: thompson_share(t, 1.0)))
-                if forced >= 1.0
-                else "",
+                speaks_from=speaks_from(lambda t: thompson_share(t, 1.0)) if forced >= 1.0 else "",
             ),
             Claim(
-                paper="D.1: in experiments it runs without gap estimation and with a smaller m "
-                "(here: it learns, ε = 1)",
-                criterion=f"{D1}: the 99 % interval of the median regret is below half of uniform "
-                "play's",
+                paper="(ours) Without gap estimation and with a smaller m, as in D.1, it learns (ε = 1)",
+                criterion=f"{D1}: the 99 % intervals of the median and of the mean regret are below "
+                "half of uniform play's",
                 measured=one.said(D1),
-                holds=median.high < 0.5,
-                differs=OUR_RULE,
+                holds=one.below(0.5, D1),
+                ours=True,
             ),
-            self.falls_with_budget(traces, OUR_RULE),
+            self.falls_with_budget(traces, "(ours) Regret falls as ε grows", ours=True),
         ]

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from dpbandits.experiments.evidence import median_of, p_of_less, share_of
+from dpbandits.experiments.evidence import median_of, share_of
 from dpbandits.experiments.figure import Claim, Scale, Simulation
 from dpbandits.experiments.mishra_2015.bounds import (
     FAILURE,
-    in_words,
     power_of_ten,
     speaks_from,
     ucb_bound,
@@ -15,14 +14,17 @@ from dpbandits.experiments.mishra_2015.bounds import (
 )
 from dpbandits.experiments.mishra_2015.setting import (
     ARMS,
+    BOTH,
     ENDS,
-    EPSILONS,
-    LEVEL_OF_TESTS,
+    LONG,
+    MEANS_TOO,
     PAPER,
+    SECOND_HAND,
     SYNTHETIC,
-    TESTS,
     Measured,
     TreeRegret,
+    all_of,
+    is_less,
     percent,
 )
 from dpbandits.policies import Policy
@@ -48,8 +50,10 @@ class TreeUCBRegret(TreeRegret):
         "true number of levels. The paper gives each arm's tree ε/k; one reward is in one arm's "
         "tree, so that the whole is then ε/k-DP, which is what the table says, and ε for each "
         "suffices for ε-DP.",
+        f"{MEANS_TOO} Theorem 4 is judged by the upper end of the share of runs beyond the bound, where "
+        "it was the lower end at first, and with 60 runs instead of 40, which cannot tell it from γ.",
+        SECOND_HAND,
     )
-    _LONG: ClassVar = {Scale.quick: (1_000_000, 8), Scale.paper: (10_000_000, 40)}
 
     def policies(self, privacy: PureDP) -> dict[str, Policy]:
         """Theory, and the interval of D.1, with both splits."""
@@ -63,12 +67,12 @@ class TreeUCBRegret(TreeRegret):
 
     def describe_scale(self, scale: Scale) -> str:
         """And the long one."""
-        rounds, runs = self._LONG[scale]
+        rounds, runs = LONG[scale]
         return f"{super().describe_scale(scale)}; T = {power_of_ten(rounds)}, {runs} runs"
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """And one as printed that is long enough for the bound to say something."""
-        rounds, runs = self._LONG[scale]
+        rounds, runs = LONG[scale]
         policies = {PRINTED: self.policies(PureDP(1.0))[PRINTED]}
         long = Simulation(policies=policies, environment=ARMS, rounds=rounds, runs=runs)
         return super().simulations(scale) | {"long": long}
@@ -81,18 +85,20 @@ class TreeUCBRegret(TreeRegret):
             self._theorem(Measured(traces["long"], ARMS.uniform_regret(), 0.0)),
             Claim(
                 paper="D.1: the interval √(r_a log t)/n_a + log t/n_a seems to perform the best",
-                criterion=f"At every ε the runs' regret is below that with Γ, both with ε/k ({TESTS})",
+                criterion=f"At every ε the runs' regret is below that with Γ, both with ε/k ({BOTH})",
                 measured="; ".join(
                     f"ε = {e:g}: {one.said(D1)}; with Γ {one.said(PRINTED)}"
                     for e, one in measured.items()
                 ),
-                holds=all(
-                    p_of_less(measured[e].final(D1), measured[e].final(PRINTED)) < LEVEL_OF_TESTS
-                    for e in EPSILONS
-                ),
+                holds=all_of(is_less(one.final(D1), one.final(PRINTED)) for one in measured.values()),
                 differs=f"{SYNTHETIC}; against one other interval",
             ),
-            self.falls_with_budget(traces, SYNTHETIC),
+            self.falls_with_budget(
+                traces,
+                "Regret falls as ε grows, as the bound of Theorem 4: noise is in proportion to 1/ε "
+                "(Lemma 5, appendix B)",
+                SYNTHETIC,
+            ),
         ]
 
     @staticmethod
@@ -102,14 +108,17 @@ class TreeUCBRegret(TreeRegret):
         runs, bound = measured.trace.regret(PRINTED)[:, -1], ucb_bound(rounds, 1.0)
         beyond, times = share_of(int((runs > bound).sum()), runs.size), ucb_share(rounds, 1.0)
         speaks = times < 1.0
+        told = beyond.high <= FAILURE or beyond.low > FAILURE
         return Claim(
             paper="Theorem 4: with probability 1 − γ regret is O(Σ_a k log²T log(kT/γ)/(ε Δ_a)); as "
             f"printed, ε = 1, T = {power_of_ten(rounds)}",
-            criterion="The bound that the printed Γ gives is below uniform play's regret, and the "
-            f"99 % interval of the share of runs beyond it reaches down to γ = {FAILURE}",
+            criterion="The bound, whose constants we derive from the printed Γ, is below uniform play's "
+            f"regret, and the 99 % interval of the share of runs beyond it is at most γ = {FAILURE}",
             measured=f"regret is {percent(median_of(measured.final(PRINTED)))} of uniform play's in "
             f"the median, the bound {times:.2g} times uniform play's; {percent(beyond)} of the runs "
             "are beyond it",
-            holds=speaks and beyond.low <= FAILURE,
-            speaks_from="" if speaks else in_words(speaks_from(lambda t: ucb_share(t, 1.0))),
+            holds=speaks and beyond.high <= FAILURE if told or not speaks else None,
+            differs="" if told or not speaks else f"{runs.size} runs cannot tell {FAILURE:.0%}",
+            speaks_from="" if speaks else speaks_from(lambda t: ucb_share(t, 1.0)),
+            scale=f"T = {power_of_ten(rounds)}, {runs.size} runs, synthetic arms",
         )

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 
+from dpbandits.experiments.evidence import as_power_of_ten
 from dpbandits.experiments.figure import Claim
 from dpbandits.limits.arms import lai_robbins, least_pulls, private_arms_regret
 from dpbandits.limits.linear import standard_privacy_regret
 
 _EPSILON, _GAP, _ARMS = 1.0, 0.1, 25
+_FORMULA = "formula"
 _EXPONENT = 0.19  # of n in the proof of Claim 14, which needs n^0.19 ≥ 4/Δ
 
 
@@ -17,7 +19,7 @@ def lower_bound_claims(rounds: int) -> list[Claim]:
     epsilon, delta = math.log(2.0), 0.25
     least, formula = _least_cost(epsilon, delta), standard_privacy_regret(1, epsilon, delta)
     first = math.ceil((4.0 / _GAP) ** (1.0 / _EXPONENT))
-    speaks_from = "" if rounds >= first else f"n = {first:.1e} (Δ = {_GAP:g})"
+    speaks_from = "" if rounds >= first else f"n ≈ {as_power_of_ten(first)} (Δ = {_GAP:g})"
     pulls = least_pulls(first, _EPSILON, _GAP)
     # Rewards of ±1 whose means are Δ apart are rewards of 0 and 1 whose means are Δ/2 apart.
     sharper = math.log(first) * lai_robbins((0.5, 0.5 - _GAP / 2.0), _EPSILON) / (_GAP / 2.0)
@@ -32,6 +34,7 @@ def lower_bound_claims(rounds: int) -> list[Claim]:
             f"{standard_privacy_regret(rounds, 1.0, 0.1):.1e} in {rounds:,} rounds, where joint privacy "
             "allows what is drawn above",
             holds=least >= 0.25,
+            scale=_FORMULA,
         ),
         Claim(
             paper="Claim 14: for large n an ε-DP policy for arms of regret at most n^¾ pulls an arm of "
@@ -42,6 +45,7 @@ def lower_bound_claims(rounds: int) -> list[Claim]:
             f"where it begins, and {sharper:,.0f} by the limit",
             holds=pulls <= sharper,
             speaks_from=speaks_from,
+            scale=_FORMULA,
         ),
         Claim(
             paper="Corollary 15: so its regret is at least (k − 1) ln(n)/(200 ε)",
@@ -50,6 +54,7 @@ def lower_bound_claims(rounds: int) -> list[Claim]:
             f"{_GAP * (_ARMS - 1) * sharper:,.0f} by the limit",
             holds=regret <= _GAP * (_ARMS - 1) * sharper,
             speaks_from=speaks_from,
+            scale=_FORMULA,
         ),
     ]
 
