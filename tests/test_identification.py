@@ -47,7 +47,7 @@ def test_every_e_value_has_a_mean_of_one(budget: dpb.Budget) -> None:
         for tilt, price in zip(tilts.tilt, tilts.price, strict=True):
             if tilt * batches.scale < 0.8:  # steeper ones have tails too heavy to be added up here
                 wide = batches.scale * (1.0 + 2.0**-9)
-                    moment = _moment(noise(scale=wide), float(tilt), 60.0 * wide)
+                moment = _moment(noise(scale=wide), float(tilt), 60.0 * wide)
                 assert math.log(moment) == pytest.approx(price, abs=1e-4)
 
 
