@@ -1,6 +1,7 @@
 """Verdicts in four words, and intervals that hold as often as they say."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from dpbandits.experiments.evidence import (
 
 
 def test_four_words_and_no_other() -> None:
-    said = {"paper": "p", "measured": "m", "criterion": "c"}
+    said: dict[str, Any] = {"paper": "p", "measured": "m", "criterion": "c"}
     assert Claim(**said, holds=True).verdict is Verdict.holds
     assert Claim(**said, holds=False).in_words == "does not hold"
     assert Claim(**said, holds=False, speaks_from="T = 10⁹").in_words == (

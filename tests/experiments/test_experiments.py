@@ -227,15 +227,15 @@ def test_a_straight_line_is_told_from_a_bent_one() -> None:
         curves = {
             x: size * rate[:, None] * chance.uniform(0.99, 1.01, (20, 1, 3)) for x, size in sizes.items()
         }
-        found = growth.claims({"regret": dataclasses.replace(one, curves=curves)}, Scale.paper)
-        assert [claim.holds for claim in found] == [holds, holds, True]
+        judged = growth.claims({"regret": dataclasses.replace(one, curves=curves)}, Scale.paper)
+        assert [claim.holds for claim in judged] == [holds, holds, True]
     # Slopes that are on both sides of what is called flat decide nothing.
     wild = {
         x: curve * one.rounds[:, None] ** chance.uniform(-0.3, 0.0, (20, 1, 1))
         for x, curve in curves.items()
     }
-    found = growth.claims({"regret": dataclasses.replace(one, curves=wild)}, Scale.paper)
-    assert {claim.holds for claim in found[:2]} == {None}
+    judged = growth.claims({"regret": dataclasses.replace(one, curves=wild)}, Scale.paper)
+    assert {claim.holds for claim in judged[:2]} == {None}
 
 
 def test_growth_rates_are_told_from_levels() -> None:
