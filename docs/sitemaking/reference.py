@@ -135,9 +135,8 @@ def class_entry(module: str, name: str, kind: type) -> str:
         if dataclasses.is_dataclass(kind)
         else []
     ):
-        rows = "".join(f"| `{field}` | `{_type(hint)}` |\n" for field, hint in fields).replace(
-            "\\|", "|"
-        )
+        types = {field: str(_type(hint)).replace("|", "\\|") for field, hint in fields}
+        rows = "".join(f"| `{field}` | `{one}` |\n" for field, one in types.items())
         parts.append("| field | type |\n| --- | --- |\n" + rows)
     parts.extend(_members(module, name, kind))
     shown = signature(kind) if _has_constructor(kind) else ""

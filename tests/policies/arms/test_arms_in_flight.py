@@ -108,7 +108,8 @@ def samples_from_the_start(policy: dpb.Policy) -> bool:
     """Whether even the first decisions are drawn."""
     if isinstance(policy, dpb.arms.ModifiedThompson | dpb.arms.TreeThompson):
         return isinstance(policy.privacy, dpb.NonPrivate)
-    return policy.name() in ("gaussian-thompson", "beta-thompson", "uniform-arms", "local-ucb")
+    drawn = {"gaussian-thompson", "beta-thompson", "uniform-arms", "local-ucb", "exp3", "private-exp3"}
+    return policy.name() in drawn
 
 
 @pytest.mark.parametrize("in_flight", [1, 7, 50, 300])
