@@ -47,7 +47,7 @@ def made_up(
 
 def verdicts(
     figure: Figure, final: Final, settled: float = 0.3, runs_differ: float = 0.01
-) -> list[bool]:
+) -> list[bool | None]:
     traces = made_up(figure, final, settled=settled, runs_differ=runs_differ)
     claims = figure.claims(traces, Scale.quick)
     assert all(claim.criterion for claim in claims) or not figure.is_of_a_paper
