@@ -1,8 +1,8 @@
 """Stamps: a hash of the code that determines a figure's numbers, to find sections older than it.
 
 That code is the figure's own files, the files of its policies and worlds, and what these import from the
-folders below, and so on. Engine and simulation are not among it: tests hold them to the same bits.
-Neither are comments, docstrings and the shape of the text.
+folders below, and so on. Engine and simulation are not among it: tests hold them to the same bits. Nor
+is what only learners at work run, nor are comments, docstrings and the shape of the text.
 """
 
 import ast
@@ -17,6 +17,10 @@ from dpbandits.experiments.figure import Figure, Scale
 _FOLDERS = ("policies", "sums", "mechanisms", "problems", "worlds", "privacy")
 _FOLLOWED = tuple(f"dpbandits.{folder}" for folder in _FOLDERS)
 _FIGURES = "dpbandits.experiments"
+_AT_WORK = {
+    f"dpbandits.policies.{name}"
+    for name in ("learner", "saving", "tickets", "messages", "released", "rounds", "people", "changes")
+}
 
 
 def code_stamp(figure: Figure) -> str | None:
@@ -46,6 +50,8 @@ def modules_of(figure: Figure) -> set[str]:
 
 def _follows(module: str, figure: Figure) -> bool:
     """Whether a module is one of the folders, or belongs to the figure's paper."""
+    if module in _AT_WORK:
+        return False
     own = type(figure).__module__
     paper = own.rsplit(".", 1)[0]  # the folder of a paper of many figures; otherwise its only file
     of_paper = module.startswith(f"{paper}.") if paper != _FIGURES else module == own
