@@ -245,7 +245,7 @@ def test_growth_rates_are_told_from_levels() -> None:
     for power, spread, holds in ((0.5, 0.01, True), (0.9, 0.01, False), (0.62, 0.2, None)):
         powers = {"DPUCB-MAT": power, "OMM (not private)": 0.5, "FocusedMatroidUCB": 0.5}
         curves = {
-            x: (1.0 + (x == "DPUCB-MAT"))
+            x: (0.2 if x == "DPUCB-MAT" else 0.1)
             * one.rounds[:, None] ** (exponent + chance.uniform(-spread, spread, (20, 1, 1)))
             * np.ones(3)
             for x, exponent in powers.items()
