@@ -217,8 +217,8 @@ def test_a_straight_line_is_told_from_a_bent_one() -> None:
                 for label in one.curves
             }
             traces[panel] = dataclasses.replace(one, curves=curves)
-        found = [claim.holds for claim in trend.claims(traces, Scale.paper)]
-        assert found == [linear, one_slope, True]
+        verdicts = [claim.holds for claim in trend.claims(traces, Scale.paper)]
+        assert verdicts == [linear, one_slope, True]
     growth = figure_named("chandak-fig5a")
     for power, holds in ((0.0, True), (0.2, False)):
         one = made_up(growth.simulations(Scale.paper)["regret"])
