@@ -98,7 +98,7 @@ class Identification:
             "±": deviation / math.sqrt(self.runs),
             "limit": self.least_samples,
             "wrong": self.wrong / self.runs,
-            "wrong at most (95 %)": self.error_between(0.90)[1],
+            "at most (95 %)": self.error_between(0.90)[1],
             "runs": self.runs,
             "unfinished": self.unfinished,
         }
@@ -106,7 +106,7 @@ class Identification:
     def __str__(self) -> str:
         shown = dict(self.row())
         shown["wrong"] = number(shown["wrong"])
-        shown["wrong at most (95 %)"] = number(shown["wrong at most (95 %)"])
+        shown["at most (95 %)"] = number(shown["at most (95 %)"])
         return text_table([shown])
 
     __repr__ = __str__

@@ -95,15 +95,11 @@ def test_the_variants_claims_follow_the_curves() -> None:
         found = verdicts(figure, partial(drawn, other=change))
         assert not found[index], change
     assert not verdicts(figure, partial(drawn, other={"Gaussian": 4.9}), runs_differ=0.2)[0]
-    # Not told apart is what the paper says; whether they are shown to be alike is said beside it.
-    for other, differ, holds, shown in (
-        (5.0, 0.01, True, " shown"),
-        (6.5, 0.01, False, "not shown"),
-        (6.5, 0.2, True, "not shown"),
-    ):
+    # Alike, not alike, and too few runs to tell.
+    for other, differ, holds in ((5.0, 0.01, True), (6.5, 0.01, False), (6.5, 0.2, None)):
         curves = partial(drawn, other={"WishartUnshifted": other})
         claims = figure.claims(made_up(figure, curves, Scale.paper, runs_differ=differ), Scale.paper)
-        assert claims[2].holds is holds and f"1.25 {shown.strip()})" in claims[2].measured, claims[2]
+        assert claims[2].holds is holds, claims[2]
     assert not verdicts(figure, drawn, settled=1.0)[4]
     # The same at both gaps: no change, or none to be told.
     same = partial(drawn, other={"WishartUnshifted": 8.0})

@@ -46,7 +46,8 @@ def identify(
             found = search(
                 one, world, runs=repeats, seed=seed, max_rounds=longest, threads=threads, progress=True
             )
-            rows.append({**found.row(), "policy": label})
+            # Its budget is in a column of its own.
+            rows.append({**found.row(), "policy": label.removesuffix(f", {one.privacy}")})
     if as_json:
         print_json({"rows": rows, "seed": seed})
         return

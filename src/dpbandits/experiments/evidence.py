@@ -66,8 +66,13 @@ def slope_across(x: ArrayLike, samples: Sequence[ArrayLike]) -> Interval:
 
 def slope_over(rounds: ArrayLike, curves: ArrayLike) -> Interval:
     """The mean of the runs' own slopes of ln(curve) against ln(rounds); `curves` is (runs, points)."""
-    logs = np.log(_positive(curves))
-    return mean_of(logs @ _slope_weights(rounds))
+    return mean_of(slopes_over(rounds, curves))
+
+
+def slopes_over(rounds: ArrayLike, curves: ArrayLike) -> NDArray[np.float64]:
+    """Each run's own slope of ln(curve) against ln(rounds); `curves` is (runs, points)."""
+    slopes: NDArray[np.float64] = np.log(_positive(curves)) @ _slope_weights(rounds)
+    return slopes
 
 
 def median_of(runs: ArrayLike) -> Interval:

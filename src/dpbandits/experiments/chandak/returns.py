@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbandits.experiments.chandak.setting import COMPARABLE, FOCUSED, NOTE, RUNS, TABLE_2, TOO_FEW
-from dpbandits.experiments.evidence import Interval, mean_of, ratio_of, slope_over
+from dpbandits.experiments.evidence import Interval, mean_of, ratio_of, slope_over, slopes_over
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies import Policy
 from dpbandits.reports.figures import GREY, SHADED, draw_curves, legend_below, new_figure
@@ -35,17 +35,13 @@ def gain_ratio(trace: Trace, label: str, rival: str, world: MatroidEnvironment) 
 
 def shortfall_slope(trace: Trace, label: str) -> Interval:
     """The slope of ln(regret a round) against ln(round) over the last tenfold of rounds."""
-    rounds, shortfall = _late_shortfall(trace, label)
-    return slope_over(rounds, shortfall)
+    return slope_over(*_late_shortfall(trace, label))
 
 
 def slope_ratio(trace: Trace, label: str, rival: str) -> Interval:
     """Its slope over the rival's, each the mean of the runs' own."""
-    falls = []
-    for one in (label, rival):
-        rounds, shortfall = _late_shortfall(trace, one)
-        falls.append([-slope_over(rounds, [run, run]).value for run in shortfall])
-    return ratio_of(*falls)
+    mine, theirs = (-slopes_over(*_late_shortfall(trace, one)) for one in (label, rival))
+    return ratio_of(mine, theirs)
 
 
 def _late_shortfall(trace: Trace, label: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -198,7 +198,7 @@ class BestArmRace(OncePerBatch):
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = EVERY_KIND
-    paper: ClassVar[str] = "dpbandits, for the problem of Azize, Jourdan, Al Marjani & Basu 2023"
+    paper: ClassVar[str] = "dpbandits, for the problem of Azize et al. 2023"
     testing: ClassVar = PolicyTesting(first_batch=2, error=0.5)
 
     error: Annotated[float, "The probability, at most, of recommending an arm that is not best."] = 0.05

@@ -228,7 +228,7 @@ class SequentialHalving(OncePerBatch):
     status: ClassVar[str] = "proved"
     problem_kind: ClassVar = Arms
     accepts: ClassVar = EVERY_KIND
-    paper: ClassVar[str] = "Karnin et al. 2013; under ε-DP after Chen et al. 2024, DP-BAI"
+    paper: ClassVar[str] = "Karnin et al. 2013; Chen et al. 2024 (DP-BAI)"
     testing: ClassVar = PolicyTesting(rounds=25)
 
     rounds: Annotated[int, "T: the decision with this number plays the recommended arm."] = 10_000
