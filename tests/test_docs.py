@@ -141,9 +141,10 @@ def test_a_wrong_word_to_make_is_refused_and_a_stale_page_is_named(tmp_path: Pat
 
 
 def _rows(text: str) -> list[list[str]]:
-    """The table rows of a page without what was measured: claim, verdict, scale."""
-    cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    return [[row[0], row[2], row[3]] for row in cells if len(row) == 4]
+    """The rows of a section's claims without what was measured: claim, criterion, verdict, scale."""
+    tables = re.findall(r"(?m)^\| (?:the paper says|our goal) \|.*\n(?:\|.*\n)+", text)
+    cells = [line.strip("| ").split(" | ") for table in tables for line in table.splitlines()]
+    return [[*row[:-3], *row[-2:]] for row in cells]
 
 
 def test_reproduction_is_what_a_new_run_at_paper_scale_finds(tmp_path: Path) -> None:
@@ -177,7 +178,9 @@ def test_sections_say_when_they_are_older_than_their_code(
 ) -> None:
     figure, other = figure_named("ou-fig1"), figure_named("shariff-fig1")
     result = reproduce(figure, Scale.paper, tmp_path / "x", progress=False)
-    kept = sections((ROOT / "docs/reproduction.md").read_text())[other.name]
+    kept = re.sub(
+        r"<!-- code: .*\n", "", sections((ROOT / "docs/reproduction.md").read_text())[other.name]
+    )
     stamped = kept.replace("\n![", "<!-- code: 0123456789ab -->\n\n![", 1)
     page = tmp_path / "reproduction.md"
     page.write_text("# Head\n" + stamped)

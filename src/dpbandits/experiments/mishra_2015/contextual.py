@@ -56,6 +56,8 @@ class ContextualRegret(Figure):
         "Private contextual UCB and Thompson sampling: as printed, as one vector, not private"
     )
     paper: ClassVar[str] = f"{PAPER}, appendix A, Algorithms 3 and 4 (D.2 and D.3)"
+    minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
     notes: ClassVar[tuple[str, ...]] = (
         f"{ENDS}The text that we have shows no result of Algorithms 3 and 4. Here: five features, ten "
         "actions of unit length, a lead of 0.1 or more for the best, α as these policies have it (1 "

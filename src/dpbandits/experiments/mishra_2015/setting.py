@@ -137,6 +137,9 @@ def draw_shares(axes: Any, measured: Measured, labels: Sequence[str]) -> None:
 class TreeRegret(Figure):
     """Regret of one algorithm as printed and as in D.1, beside its twin; one column for each ε."""
 
+    minutes: ClassVar[bool] = True
+    shown: ClassVar[Scale] = Scale.paper
+
     _RUNS: ClassVar = 200  # at both scales: fewer do not tell two groups of runs from others
 
     def policies(self, privacy: PureDP) -> dict[str, Policy]:
