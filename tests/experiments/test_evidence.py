@@ -11,6 +11,8 @@ from dpbandits.errors import InvalidInput
 from dpbandits.experiments import Claim, Verdict
 from dpbandits.experiments.evidence import (
     LEVEL,
+    Interval,
+    all_within,
     mean_of,
     median_of,
     p_of_less,
@@ -103,3 +105,16 @@ def test_a_further_run_is_where_it_is_predicted() -> None:
         further = 5.0 + chance.standard_normal()
         held += [low <= further <= high, low <= further + 2.0 <= high]
     assert held[0] >= 970 > held[1]
+
+
+def test_an_interval_is_inside_outside_or_cannot_tell() -> None:
+    ratio = Interval(0.8, 0.6, 0.9)
+    assert ratio.within(0.5, 1.0) is True
+    assert ratio.within(1.0, 2.0) is False
+    assert ratio.within(0.0, 0.6) is False
+    assert ratio.within(0.7, 1.0) is None
+    far = Interval(3.0, 2.5, 3.5)
+    wide = Interval(1.0, 0.4, 3.0)
+    assert all_within([ratio, ratio], 0.5, 1.0) is True
+    assert all_within([ratio, wide], 0.5, 1.0) is None
+    assert all_within([wide, far], 0.5, 1.0) is False

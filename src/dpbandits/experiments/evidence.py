@@ -8,7 +8,7 @@ allowed for).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,18 @@ class Interval(NamedTuple):
 
     def __format__(self, form: str) -> str:
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
+
+    def within(self, low: float, high: float) -> bool | None:
+        """True where all of it lies between the two, False where none does, None where it cannot tell."""
+        if low < self.low and self.high < high:
+            return True
+        return False if self.high <= low or high <= self.low else None
+
+
+def all_within(intervals: Iterable[Interval], low: float, high: float) -> bool | None:
+    """The same of several: False as soon as one lies outside, None where one cannot tell."""
+    found = {interval.within(low, high) for interval in intervals}
+    return False if False in found else None if None in found else True
 
 
 def mean_of(runs: ArrayLike) -> Interval:
