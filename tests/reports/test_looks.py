@@ -113,6 +113,11 @@ def test_twins_are_their_policies_dashed() -> None:
         assert (found["mine"]["linestyle"], found["without"]["linestyle"]) == ("-", "--"), name
 
 
+def test_hollow_markers_are_of_those_without_a_budget_only() -> None:
+    drawn = styles(["capri, one", "capri, two", "capri, three", "capri, four", "kernel-thompson"])
+    assert "none" not in {look.get("fillstyle", "full") for look in drawn.values()}
+
+
 def test_labels_that_are_no_policies_are_told_apart_by_place() -> None:
     dims = [f"d = {dim}" for dim in range(9)]
     assert list(styles(dims).values()) == [line_style(index) for index in range(9)]

@@ -81,10 +81,11 @@ _TWIN_OF = {
     "lin-ucb": "tree-lin-ucb",
     "exp3": "private-exp3",
 }
-# Several of one name in a picture: options told apart by how markers are filled and lines are broken.
+# Several of one name in a picture: options told apart by which half of a marker is filled (an empty one
+# has no budget) and how lines are broken.
 _VARIANTS: tuple[Style, ...] = (
     {},
-    {"fillstyle": "none", "linestyle": "-."},
+    {"fillstyle": "top", "linestyle": "-."},
     {"fillstyle": "left", "linestyle": ":"},
     {"fillstyle": "right", "linestyle": (0, (6, 1, 1, 1, 1, 1))},
 )

@@ -15,11 +15,12 @@ from dpbandits.engine.streams import run_seed
 from dpbandits.experiments.capri.setting import DELTA, PAPER, thompson
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.policies import Policy
-from dpbandits.policies.kernel import Capri
+from dpbandits.policies.kernel import Capri, KernelThompson
 from dpbandits.policies.kernel.shared.outlook import expected_cost
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.problems import Kernel, Matern, SquaredExponential
-from dpbandits.reports.figures import COLOURS, legend_below, light_axes, log_axes, new_figure
+from dpbandits.reports.figures import legend_below, light_axes, log_axes, new_figure
+from dpbandits.reports.styles import policy_style
 from dpbandits.simulation import Trace
 from dpbandits.simulation.progress import RoundsBar
 from dpbandits.simulation.run import play
@@ -60,16 +61,17 @@ class CapriCost(Figure):
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
         """Measured times, and what was expected."""
         figure, panels = new_figure(2, width=5.2, height=4.0, sharey=True)
-        for colour, kind in zip(COLOURS, self._KINDS, strict=False):
+        for stroke, kind in zip(("-", ":"), self._KINDS, strict=True):
             for axes, axis in zip(panels, ("rounds", "pairs"), strict=True):
-                for policy, stroke in (("KernelThompson", "o-"), ("Capri", "s--")):
+                for policy in (KernelThompson, Capri):
                     rows = [
                         row
                         for row in measure(scale)
-                        if (row["kernel"], row["policy"], row["varied"]) == (kind, policy, axis)
+                        if (row["kernel"], row["policy"], row["varied"]) == (kind, policy.__name__, axis)
                     ]
                     x, y = ([row[name] for row in rows] for name in (axis, "seconds"))
-                    axes.plot(x, y, stroke, color=colour, label=f"{policy}, {kind}")
+                    look = policy_style(policy.name()) | {"linestyle": stroke}
+                    axes.plot(x, y, label=f"{policy.__name__}, {kind}", **look)
                 axes.set_xlabel(axis)
         panels[0].set_ylabel("seconds a run")
         for axes in panels:
