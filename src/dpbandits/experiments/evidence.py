@@ -30,7 +30,7 @@ class Interval(NamedTuple):
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
     def within(self, low: float, high: float) -> bool | None:
-        """True where all of it lies between the two, False where none does, None where it cannot tell."""
+        """True where all of it is between the two, False where none is, None where that is open."""
         if low < self.low and self.high < high:
             return True
         return False if self.high <= low or high <= self.low else None
