@@ -10,6 +10,7 @@ import scipy
 
 import dpbandits as dpb
 from dpbandits import limits
+from dpbandits.errors import InvalidInput
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.limits import (
     Law,
@@ -22,6 +23,7 @@ from dpbandits.limits import (
     least_pulls,
     local_minimax,
     private_arms_regret,
+    regret_without_disasters,
     standard_privacy_regret,
     talebi_proutiere,
 )
@@ -212,6 +214,41 @@ def test_a_policy_that_learns_is_not_far_below_the_limit() -> None:
     limit = known_limit(world, dpb.PureDP(0.1))
     assert limit is not None
     assert float(trace.regret("private-imed")[:, -1].mean()) > 0.5 * float(limit.at(rounds))
+
+
+def test_the_price_of_no_disasters_by_hand() -> None:
+    # kl(¼, 1 − ¼) = ½ ln 3; kl(¼, ½) as above.
+    divergence = 0.25 * math.log(0.5) + 0.75 * math.log(1.5)
+    price = 0.15 * 0.5 * math.log(3.0) / divergence
+    assert regret_without_disasters((0.4, 0.25), 0.25, 0.1) == pytest.approx(price)
+    assert regret_without_disasters((0.25, 0.4, 0.25), 0.25, 0.1) == pytest.approx(2.0 * price)
+    prices = [regret_without_disasters(MEANS, lost, 0.05) for lost in (0.4, 0.1, 1e-3, 1e-6)]
+    assert all(less < more for less, more in itertools.pairwise(prices))
+    prices = [regret_without_disasters(MEANS, 1e-6, gap) for gap in (0.125, 0.1, 0.05, 0.01)]
+    assert all(less < more for less, more in itertools.pairwise(prices))
+    # A coin decides which arm is the best: half of all runs may be lost for nothing.
+    assert regret_without_disasters(MEANS, 0.5, 0.05) == 0.0
+    assert regret_without_disasters((0.98, 0.5), 1e-6, 0.05) == 0.0  # nothing is as good as 1.03
+    with pytest.raises(InvalidInput, match=r"must lead by at least the gap, 0\.2"):
+        regret_without_disasters(MEANS, 1e-6, 0.2)
+
+
+def test_a_policy_that_forgets_nothing_pays_the_price() -> None:
+    """Of 4,000 runs of an even race to a fixed number of plays, regret and losses are on the right side.
+
+    Plays that a normal approximation gives for a share of losses are checked against the bound, which
+    they must exceed; with a tenth of them (the control) losses are far more than the share.
+    """
+    rng, means, gap, lost = np.random.default_rng(5), (0.5, 0.4), 0.1, 0.01
+
+    def share_lost(plays: int) -> float:
+        sums = rng.binomial(plays, means, size=(4000, 2))
+        return float((sums[:, 1] >= sums[:, 0]).mean())
+
+    plays = math.ceil(scipy.stats.norm.isf(lost) ** 2 * 0.5 / gap**2)
+    assert share_lost(plays) < 2.0 * lost  # 5.6 deviations above it
+    assert share_lost(plays // 10) > 10.0 * lost
+    assert 0.1 * plays > regret_without_disasters(means, lost, gap)
 
 
 def test_claim_13_by_hand() -> None:

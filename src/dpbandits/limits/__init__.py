@@ -13,6 +13,7 @@ from dpbandits.limits.arms import (
     lai_robbins,
     least_pulls,
     private_arms_regret,
+    regret_without_disasters,
 )
 from dpbandits.limits.identification import characteristic_time, least_samples
 from dpbandits.limits.known import Limit, known_limit
@@ -33,6 +34,7 @@ __all__ = [
     "least_samples",
     "local_minimax",
     "private_arms_regret",
+    "regret_without_disasters",
     "standard_privacy_regret",
     "talebi_proutiere",
 ]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
-from dpbandits.policies.arms.shared.divergences import private_kl
+from dpbandits.policies.arms.shared.divergences import bernoulli_kl, private_kl
 from dpbandits.wording import ROUNDING
 
 
@@ -113,6 +113,36 @@ def burnetas_katehakis(laws: Sequence[Law], epsilon: float = math.inf) -> float:
         for law in laws
         if best - law.mean > ROUNDING
     )
+
+
+def regret_without_disasters(means: Sequence[float], lost: float, gap: float) -> float:
+    """The least mean regret of a policy that hardly ever loses the best arm, on any Bernoulli arms.
+
+    A policy is *safe* if, on each instance whose best arm leads by at least `gap`, all but a share δ =
+    `lost` of its runs give the best arm more than half of the T rounds. Let arm a be below the best, μ*,
+    and raise it to μ* + `gap`. That is such an instance too, and the event that a has more than half of
+    the rounds has a probability of at most δ before and at least 1 − δ after. By the change of measure
+    of Kaufmann, Cappé & Garivier (2016), for every T,
+
+        E[N_a] kl(μ_a, μ* + gap) ≥ kl(δ, 1 − δ) ≈ ln(1/δ),
+
+    and regret is Σ Δ_a E[N_a]. It is not asymptotic, and holds with privacy and without it, which can
+    only add. No tuning gives a policy both a mean below this and a share of lost runs of at most δ.
+    Arms cannot be raised above 1: where μ* + `gap` would be, the bound is 0.
+
+    >>> round(regret_without_disasters((0.75, 0.625, 0.5, 0.375, 0.25), 2e-6, 0.05), 1)
+    55.7
+    """
+    checks.positive(gap=gap)
+    checks.open_unit(lost=lost)
+    best, *others = sorted(checked_means(means), reverse=True)
+    if others and best - others[0] < gap - ROUNDING:
+        raise InvalidInput(f"the best of the means must lead by at least the gap, {gap:g}")
+    raised = best + gap
+    if lost >= 0.5 or raised > 1.0:
+        return 0.0
+    told = (1.0 - 2.0 * lost) * math.log((1.0 - lost) / lost)
+    return math.fsum((best - mean) * told / bernoulli_kl(mean, raised) for mean in others)
 
 
 def least_pulls(n: int, epsilon: float, gap: float) -> float:
