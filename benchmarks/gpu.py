@@ -2,7 +2,7 @@
 
 `python benchmarks/gpu.py`; with `--sweep` also for other numbers of runs at once, threads a block,
 registers a thread and patience of a run. With `--tails` instead the rare bad runs of the recommended
-policies for arms and matroids, as docs/reproduction.md shows them.
+policies for arms and matroids, as docs/reproduction.md shows them; these with `--device cpu` on a CPU.
 """
 
 import argparse
@@ -91,13 +91,20 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sweep", action="store_true")
     options.add_argument("--tails", action="store_true")
+    options.add_argument(
+        "--only", choices=[one.name for one in tails.ALL], help="One family of --tails."
+    )
+    options.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="For --tails.")
     options.add_argument("--out", type=Path, default=Path(), help="The folder for --tails.")
     chosen = options.parse_args()
-    print(device_name(), flush=True)
+    if chosen.device == "cuda":
+        print(device_name(), flush=True)
     if chosen.tails:
         began = time.perf_counter()
         for family in tails.ALL:
-            tails.measure_tails(chosen.out, family)
+            if chosen.only not in (None, family.name):
+                continue
+            tails.measure_tails(chosen.out, family, chosen.device)
             print(f"{tails.tails_section(chosen.out, family)}\n{time.perf_counter() - began:.0f} s")
         return
     for case in CASES:

@@ -83,10 +83,9 @@ def _unmeasured(name: str) -> str:
 
 
 def _anchored(name: str, text: str) -> str:
-    """A section with a name that links can use, and pictures seen from one folder further down."""
-    return text.replace(f"\n## {name}: ", f"\n({name})=\n## {name}: ", 1).replace(
-        "](figures/", "](../figures/"
-    )
+    """A section with a name that links can use; its own links start one folder further down."""
+    named = text.replace(f"\n## {name}: ", f"\n({name})=\n## {name}: ", 1)
+    return re.sub(r"\]\((?!https?:|#)", "](../", named)
 
 
 def _links(page: str, texts: list[str]) -> list[str]:

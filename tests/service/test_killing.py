@@ -58,7 +58,7 @@ def test_killed_with_postgresql(tmp_path: Path, postgres: "Postgres") -> None:
 def test_answering_before_the_commit_is_caught(tmp_path: Path) -> None:
     with Process(tmp_path, EXPERIMENTS, faults=["brisk", "early"]) as process:
         try:
-            verdict = asyncio.run(killed_again_and_again(process, 4, seed=3))
+            verdict = asyncio.run(killed_again_and_again(process, 10, seed=3))
         except Died as died:  # the keyring was told of an answer that the database never had
             if "older than what was answered" in str(died):
                 return

@@ -41,8 +41,11 @@ def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Sc
         parts[name] = _section(figure, result, scale)
     order = list(FIGURES)
     known = sorted((name for name in parts if name in order), key=order.index)
-    after = {one.after: tails.tails_section(folder, one) for one in tails.ALL}
-    text = "".join(parts[name] + after.get(name, "") for name in known)
+    after = dict.fromkeys(known, "")
+    for one in tails.ALL:
+        if one.after in after:
+            after[one.after] += tails.tails_section(folder, one)
+    text = "".join(parts[name] + after[name] for name in known)
     path.write_text(_HEAD + text, encoding="utf-8")
     return path
 

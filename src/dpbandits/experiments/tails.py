@@ -2,10 +2,11 @@
 
 `python benchmarks/gpu.py --tails --out docs` plays them; `make docs` puts what the files hold into
 docs/reproduction.md, each below the leaderboard of its family. Defaults were tuned on the instances that
-are not held out (and on others like them, by a simulation of whole batches); the seed is another than
-that of any tuning and of the leaderboards.
+are not held out (and on others like them); the seed is another than that of any tuning and of the
+leaderboards. The instances called drawn are random, from a seed that was used for nothing else.
 """
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -56,13 +57,31 @@ class Tails(NamedTuple):
     after: str  # the leaderboard below which it is shown
     instances: Mapping[str, Instance]
     budgets: tuple[Budget, ...]
+    settings: Mapping[str, Any] = {}  # of the recommended policy, in place of its defaults
 
     def file(self) -> str:
         """The name of the file that holds what was measured."""
         return f"{self.name.replace('-', '_')}.json"
 
 
-_MILLION, _TENTH, _MATROIDS = 1_000_000, 100_000, 1 << 16
+_MILLION, _TENTH, _ON_CPU = 1_000_000, 100_000, 30_000
+
+
+def _drawn() -> dict[str, Instance]:
+    """Five instances of 2 to 8 arms; the best leads by 0.05 to 0.12, the others are anywhere below.
+
+    Of as many runs as a CPU plays in minutes.
+    """
+    chance, found = np.random.default_rng(2026), {}
+    for number, arms in enumerate((2, 3, 4, 6, 8), 1):
+        best = chance.uniform(0.15, 0.95)
+        second = best - chance.uniform(0.05, 0.12)
+        means = (best, second, *chance.uniform(0.02, second, arms - 2))
+        world = BernoulliArms(tuple(round(float(mean), 3) for mean in means))
+        found[f"drawn {number}"] = Instance(world, _ON_CPU, held_out=True)
+    return found
+
+
 ARMS = Tails(
     name="arms-tails",
     title="The rare bad runs of the recommended policy for arms",
@@ -74,8 +93,8 @@ ARMS = Tails(
         "8 arms": Instance(INSTANCES["8 arms"], _MILLION),
         "2 good, 3 bad": Instance(BernoulliArms((0.5, 0.45, 0.3, 0.3, 0.3)), _MILLION),
         "4 in steps": Instance(BernoulliArms((0.8, 0.7, 0.6, 0.5)), _MILLION, held_out=True),
-        "3 low": Instance(BernoulliArms((0.35, 0.3, 0.25)), _MILLION, held_out=True),
-        "6 low": Instance(BernoulliArms((0.45, 0.4, 0.35, 0.3, 0.25, 0.2)), _MILLION, held_out=True),
+        "3 low": Instance(BernoulliArms((0.35, 0.3, 0.25)), _MILLION),
+        "6 low": Instance(BernoulliArms((0.45, 0.4, 0.35, 0.3, 0.25, 0.2)), _MILLION),
         "3 high": Instance(BernoulliArms((0.9, 0.8, 0.6)), _MILLION, held_out=True),
         "10 arms": Instance(
             BernoulliArms((0.7, *[0.6] * 3, *[0.5] * 3, *[0.4] * 3)), _MILLION, held_out=True
@@ -87,8 +106,22 @@ ARMS = Tails(
     },
     budgets=(
         *(PureDP(epsilon) for epsilon in (0.1, 0.25, 1.0, 4.0)),
-        *(GaussianDP(mu) for mu in (0.25, 1.0, 2.0, 5.0)),
+        *(GaussianDP(mu) for mu in (0.25, 1.0, 5.0)),
     ),
+)
+
+
+DRAWN = Tails(
+    name="arms-tails-drawn",
+    title="Rare bad runs on instances drawn at random",
+    after=ArmsLeaderboard.name,
+    instances=_drawn(),
+    budgets=(PureDP(1.0), GaussianDP(1.0)),
+)
+CAUTIOUS = DRAWN._replace(
+    name="arms-tails-cautious",
+    title="The same with margin 0.15 and caution 7",
+    settings={"margin": 0.15, "caution": 7.0},
 )
 
 
@@ -125,8 +158,8 @@ def _matroids() -> dict[str, Instance]:
             TransversalMatroid(other_sets), (0.7, 0.5, 0.6, 0.3, 0.4, 0.55, 0.2, 0.45, 0.35)
         ),
     }
-    return {name: Instance(one, _MATROIDS) for name, one in seen.items()} | {
-        name: Instance(one, _MATROIDS, held_out=True) for name, one in held_out.items()
+    return {name: Instance(one, _TENTH) for name, one in seen.items()} | {
+        name: Instance(one, _TENTH, held_out=True) for name, one in held_out.items()
     }
 
 
@@ -137,7 +170,7 @@ MATROIDS = Tails(
     instances=_matroids(),
     budgets=(PureDP(0.5), PureDP(2.0), PureDP(8.0), GaussianDP(1.0)),
 )
-ALL = ARMS, MATROIDS
+ALL = ARMS, DRAWN, CAUTIOUS, MATROIDS
 
 
 def tail_rows(
@@ -148,6 +181,7 @@ def tail_rows(
         for budget in tails.budgets:
             environment = instance.environment
             policy = recommend(environment.problem(rounds), budget).policy
+            policy = dataclasses.replace(policy, **tails.settings)
             trace = simulate(
                 {"it": policy},
                 environment,
@@ -202,12 +236,25 @@ def tails_section(folder: Path, tails: Tails) -> str:
     device = " ".join(record.get(name, "") for name in ("device", "gpu", "generator")).strip()
     return (
         f"\n## {tails.name}: {tails.title}\n\n"
-        "dpbandits · `python benchmarks/gpu.py --tails --out docs`\n\n"
+        f"dpbandits · `python benchmarks/gpu.py --tails --only {tails.name} --out docs`\n\n"
         f"{counted(record['rounds'], 'round')} each ({device}). Nothing was tuned on the instances that "
         "are held out. The columns of percentages are percentiles of regret over runs; the last one "
-        f"counts runs of more than {_MANY:g} times the mean regret.{_price(rows)}\n\n"
+        f"counts runs of more than {_MANY:g} times the mean regret.{_price(rows)}"
+        f"{_unplayed(tails, rows)}\n\n"
         f"{markdown_table(rows)}"
     )
+
+
+def _unplayed(tails: Tails, rows: list[Row]) -> str:
+    """Which instances are left, wholly or at some budgets."""
+    played, left = {(row["instance"], row["guarantee"]) for row in rows}, []
+    for name in tails.instances:
+        missing = [str(one) for one in tails.budgets if (name, str(one)) not in played]
+        if missing:
+            left.append(
+                name if len(missing) == len(tails.budgets) else f"{name} at {', '.join(missing)}"
+            )
+    return f" Not played yet: {'; '.join(left)}." if left else ""
 
 
 def _least_mean(instance: Instance) -> Row:

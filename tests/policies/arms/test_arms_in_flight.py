@@ -161,8 +161,9 @@ def test_batches_have_the_size_that_they_hold(policy: dpb.Policy, closings: list
             assert len(rewards) - released[arm] < planned[arm]  # full ones were released
             assert turns.left[arm] == planned[arm] - (len(rewards) - released[arm])
     assert min(released) > 0
-    # A policy that waits for the answer of an arm decides for no more than it planned.
-    assert bool(larger) == (closings == by_clock(900) and policy.name() not in REPLANNING)
+    # What is in flight may fill more than was planned, and a plan may be made shorter then.
+    if policy.name() not in REPLANNING:
+        assert bool(larger) == (closings == by_clock(900))
 
 
 def test_laplace_batches_are_weighted_by_the_size_that_they_hold() -> None:
@@ -338,7 +339,7 @@ def test_a_capacity_that_is_not_used_changes_nothing(policy: dpb.Policy) -> None
     assert set(runs[2].actions) == set(range(ARMS))
 
 
-@pytest.mark.parametrize("closings", [by_number(1, 2500), by_number(9, 2500), by_clock(2500)])
+@pytest.mark.parametrize("closings", [by_number(1, 4000), by_number(9, 4000), by_clock(4000)])
 @pytest.mark.parametrize("policy", COMES_AND_GOES, ids=name)
 def test_arms_come_and_go(policy: dpb.Policy, closings: list[int]) -> None:
     run = Run(policy, dpb.Arms(ARMS, capacity=ARMS + 2))
@@ -360,9 +361,9 @@ def test_arms_come_and_go(policy: dpb.Policy, closings: list[int]) -> None:
     put_away(public, ARMS, False)
     assert go_on(first) == [ARMS] * first
     go_on(300)
-    # The best comes back and is found again.
+    # The best comes back and is found again, at the latest after the batch in play.
     put_away(public, 0, False)
-    later = go_on(600)
+    later = go_on(1600)
     assert 0 in later and ARMS + 1 not in run.actions
     # All but one are away.
     for arm in range(ARMS + 2):

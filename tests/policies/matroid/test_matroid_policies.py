@@ -1,5 +1,6 @@
 """Policies for matroids: their guarantees by number, their formulas by hand, and what they earn."""
 
+import dataclasses
 import math
 from collections import Counter
 from typing import Any
@@ -155,7 +156,7 @@ class ByHand:
         self.problem = problem
         self.fed, self.first = policy.schedule(problem)
         assert isinstance(policy.privacy, dpb.PureDP)
-        self.margin = math.inf if policy.margin is None else policy.margin
+        _, self.caution, self.margin = policy.guard(problem)
         self.scale = self.fed / policy.privacy.epsilon
         self.batches: dict[int, list[tuple[int, float]]] = {i: [] for i in range(problem.items)}
 
@@ -175,8 +176,8 @@ class ByHand:
         for item in items:
             known.append(self.mean_and_doubt(item) if self.batches[item] else (0.0, 0.0, 0.0))
             mean, doubt, tail = known[-1]
-            log = math.log(1 + done / max(1, sum(n for n, _ in self.batches[item])))
-            level = math.log(1 + done)
+            log = self.caution * math.log(1 + done / max(1, sum(n for n, _ in self.batches[item])))
+            level = math.log((done + 1e5) / 1.5)
             reach = math.sqrt(2 * doubt * level)
             if 2 * tail**2 * level > doubt:
                 reach = tail * level + doubt / (2 * tail)
@@ -190,7 +191,7 @@ class ByHand:
         assert tuple(sorted(played)) == self.problem.matroid.best_basis(weights)
 
 
-@pytest.mark.parametrize("margin", [None, 0.05])
+@pytest.mark.parametrize("margin", [None, 1.0, 0.1])
 def test_the_focused_rule_by_hand(margin: float | None) -> None:
     policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0), fed=2, first_batch=3, margin=margin)
     problem, chance = TABLE_2.problem(None), np.random.default_rng(5)
@@ -227,7 +228,7 @@ def test_with_a_margin_an_item_dropped_by_bad_luck_is_found_again() -> None:
     """Item 0 pays nothing in its first batch and 1 ever after; the others pay ½."""
     problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(5, 2))
     found = {}
-    for margin in (None, 0.05):
+    for margin in (1.0, 0.05):
         policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(4.0), fed=1, first_batch=8, margin=margin)
         found[margin] = 0
         for seed in range(12):
@@ -238,7 +239,16 @@ def test_with_a_margin_an_item_dropped_by_bad_luck_is_found_again() -> None:
                 first = float(times > 8) if items[0] == 0 else float(done % 2)
                 learner.update(items, [first, float(done % 2)])
             found[margin] += bool(times > 200)
-    assert found[None] <= 3 and found[0.05] >= 9, found
+    assert found[1.0] <= 3 and found[0.05] >= 9, found
+
+
+def test_a_short_run_is_not_insured() -> None:
+    policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0))
+    long, short = (0.3, 0.5, 0.045), (0.5, 1.0, math.inf)
+    assert policy.guard(TABLE_2.problem(None)) == policy.guard(TABLE_2.problem(20_001)) == long
+    assert policy.guard(TABLE_2.problem(20_000)) == short
+    given = dataclasses.replace(policy, growth=0.2, caution=2.0, margin=1.5)
+    assert given.guard(TABLE_2.problem(None)) == (0.2, 2.0, math.inf)
 
 
 def test_rewards_that_are_not_fed_are_not_read() -> None:

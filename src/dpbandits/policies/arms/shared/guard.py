@@ -14,15 +14,18 @@ from dpbandits.policies.arms.shared.estimates import foreseen
 from dpbandits.policies.arms.shared.evidence import evidence_against
 from dpbandits.policies.arms.shared.schedules import whole_length
 
-_LEAST_MARGIN, _SHARE, _FAR = 0.15, 0.5, 2.0  # of a margin: the least, of the mean lead, of one lead
 _EARLY = 1e5  # rounds: until about then the guard is as strict as it is at that time
+_UNINSURED = 6.5  # what c is less by until `early`
+# Of a margin: the least; of the mean lead, what is not counted, and how fast margins grow with the rest;
+# of one lead, the most that counts.
+_LEAST, _USUAL, _SLOPE, _FAR = 0.15, 0.8, 2.5, 2.0
 
 
 class Rule(NamedTuple):
     """What the choice of an arm and of its batch depends on, beside what is released."""
 
     caution: float  # c
-    early: int  # rounds, until which c is 0
+    early: int  # rounds, until which it is less
     margin: float  # the largest m_i
     shortest: int  # batch of a challenger
     plan: float  # its longest, as a multiple of its released plays
@@ -53,10 +56,11 @@ def index_of(public: Any, arm: int, mean: float) -> float:
 
 
 @register_jitable(forceinline=True)
-def _threshold(public: Any, rounds: int) -> float:
-    """L(t): where its guarded index is above, an arm is left alone."""
-    caution = public.rule.caution if rounds >= public.rule.early else 0.0
-    return caution + math.log((rounds + _EARLY) / public.score.size)
+def _needed(public: Any, plays: float, margin: float, rounds: int) -> float:
+    """L(t) − ln(n_i m_i²): evidence against being better by the margin at which an arm is left alone."""
+    caution = public.rule.caution - (0.0 if rounds >= public.rule.early else _UNINSURED)
+    level = caution + math.log((rounds + _EARLY) / public.score.size)
+    return float(level - math.log(plays * margin * margin))
 
 
 @register_jitable(forceinline=True)
@@ -83,12 +87,18 @@ def leads_of(public: Any, leader: int, best: float) -> tuple[float, int]:
 
 
 @register_jitable
-def hoped_for(public: Any, arm: int, best: float, leads: tuple[float, int]) -> float:
-    """q_i⁺: the leader's mean, moved up in odds by the margin of this arm."""
-    margin = _LEAST_MARGIN
+def margin_of(public: Any, arm: int, best: float, leads: tuple[float, int]) -> float:
+    """m_i, by which an arm must be better than the leader, in log odds, to be looked for."""
+    margin = _LEAST
     if leads[1] > 1:
         mean = (leads[0] - _lead(public, arm, best)) / (leads[1] - 1)
-        margin = max(margin, min(public.rule.margin, _SHARE * mean))
+        margin = max(margin, _SLOPE * (mean - _USUAL))
+    return float(min(public.rule.margin, margin))
+
+
+@register_jitable(forceinline=True)
+def _raised(best: float, margin: float) -> float:
+    """q_i⁺: the leader's mean, moved up in odds."""
     odds = best * math.exp(margin)
     return odds / (1.0 - best + odds)
 
@@ -96,30 +106,37 @@ def hoped_for(public: Any, arm: int, best: float, leads: tuple[float, int]) -> f
 @register_jitable
 def doubtful(public: Any, leader: int, best: float, leads: tuple[float, int], rounds: int) -> int:
     """The arm that could best be better than the leader by its margin; the leader if none could."""
-    chosen, least = leader, _threshold(public, rounds)
+    known, chosen, least = public.estimates, leader, 0.0
     for arm in range(public.score.size):
         if can_be_asked(public, arm) and _plays(public, arm) < _plays(public, leader):
-            index = index_of(public, arm, hoped_for(public, arm, best, leads))
-            if index < least:
-                chosen, least = arm, index
+            margin = margin_of(public, arm, best, leads)
+            n, variance = known.weight[arm] * alike(public, arm), known.variance[arm]
+            against = evidence_against(
+                n, known.mean[arm], _raised(best, margin), variance, known.tail[arm], known.draws[arm]
+            )
+            missing = against - _needed(public, _plays(public, arm), margin, rounds)
+            if missing < least:
+                chosen, least = arm, missing
     return chosen
 
 
 @register_jitable
 def planned_length(
-    public: Any, arm: int, leader: int, best: float, hoped: float, shortest: int, rounds: int
+    public: Any, arm: int, leader: int, best: float, margin: float, shortest: int, rounds: int
 ) -> int:
     """The shortest batch that would settle the arm, were its mean to stay as it is."""
     rule, known, plays = public.rule, public.estimates, public.turns.plays[arm]
-    mean, length = known.mean[arm], shortest
+    mean, length, hoped = known.mean[arm], shortest, _raised(best, margin)
     most = max(length, whole_length(rule.plan * plays))
-    index, threshold = math.log(_plays(public, leader)), _threshold(public, rounds)
+    index = math.log(_plays(public, leader))
     while length < most:
         n, variance, b, m = foreseen(known, public.batches, arm, plays, length)
-        if (
-            evidence_against(n, mean, best, variance, b, m) + math.log(plays + length) >= index
-            and evidence_against(n, mean, hoped, variance, b, m) + math.log(plays + length) >= threshold
-        ):
+        after = float(plays + length)
+        behind = evidence_against(n, mean, best, variance, b, m) + math.log(after) >= index
+        hopeless = evidence_against(n, mean, hoped, variance, b, m) >= _needed(
+            public, after, margin, rounds
+        )
+        if behind and hopeless:
             break
         length = min(most, whole_length(1.2 * length))
     return length
