@@ -1,6 +1,6 @@
 """Which policy to use, and why, in one sentence; the rules are what the leaderboards support."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar, overload
 
 from dpbandits import checks
@@ -35,6 +35,7 @@ from dpbandits.problems import (
 )
 from dpbandits.wording import number
 
+_SHORT = 20_000  # rounds, up to which the guard of the policy for matroids costs more than it saves
 Started = TypeVar("Started", bound=Policy, covariant=True)
 
 
@@ -227,10 +228,13 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation[Polic
 def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation[Policy]:
     policy = FocusedMatroidUCB(privacy=privacy)
     equal = "without privacy" if isinstance(privacy, NonPrivate) else "at equal privacy"
-    reason = (
-        f"it loses least {equal}, on average over the matroids of matroid-leaderboard, for any number "
-        "of rounds."
-    )
+    reason = f"it loses least {equal}, on average over the matroids of matroid-leaderboard."
+    if problem.horizon is None or problem.horizon > _SHORT:
+        policy = replace(policy, growth=0.3, caution=0.5, margin=0.045)
+        reason += (
+            " With a margin it costs more on average and hardly ever loses one of the best items; over "
+            f"a horizon of at most {_SHORT:,} rounds that would not pay."
+        )
     fed, first_batch = policy.schedule(problem)
     tries = -(-(problem.items - len(problem.matroid.loops)) * first_batch // fed)
     if problem.horizon is not None and 3 * tries > problem.horizon:

@@ -16,7 +16,7 @@ from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.policies import matroid
 from dpbandits.policies.matroid.focused_matroid_ucb import _reach
 from dpbandits.policies.testing import rehearse
-from dpbandits.testing import example_policies
+from dpbandits.testing import check_policy, example_policies
 from dpbandits.testing.driving import drive, state_bytes
 
 pytestmark = pytest.mark.slow
@@ -156,7 +156,8 @@ class ByHand:
         self.problem = problem
         self.fed, self.first = policy.schedule(problem)
         assert isinstance(policy.privacy, dpb.PureDP)
-        _, self.caution, self.margin = policy.guard(problem)
+        self.margin = math.inf if policy.margin is None else policy.margin
+        self.caution = policy.caution
         self.scale = self.fed / policy.privacy.epsilon
         self.batches: dict[int, list[tuple[int, float]]] = {i: [] for i in range(problem.items)}
 
@@ -191,7 +192,7 @@ class ByHand:
         assert tuple(sorted(played)) == self.problem.matroid.best_basis(weights)
 
 
-@pytest.mark.parametrize("margin", [None, 1.0, 0.1])
+@pytest.mark.parametrize("margin", [None, 0.1, 0.045])
 def test_the_focused_rule_by_hand(margin: float | None) -> None:
     policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0), fed=2, first_batch=3, margin=margin)
     problem, chance = TABLE_2.problem(None), np.random.default_rng(5)
@@ -228,7 +229,7 @@ def test_with_a_margin_an_item_dropped_by_bad_luck_is_found_again() -> None:
     """Item 0 pays nothing in its first batch and 1 ever after; the others pay ½."""
     problem = dpb.MatroidBases(dpb.matroids.UniformMatroid(5, 2))
     found = {}
-    for margin in (1.0, 0.05):
+    for margin in (None, 0.05):
         policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(4.0), fed=1, first_batch=8, margin=margin)
         found[margin] = 0
         for seed in range(12):
@@ -239,16 +240,24 @@ def test_with_a_margin_an_item_dropped_by_bad_luck_is_found_again() -> None:
                 first = float(times > 8) if items[0] == 0 else float(done % 2)
                 learner.update(items, [first, float(done % 2)])
             found[margin] += bool(times > 200)
-    assert found[1.0] <= 3 and found[0.05] >= 9, found
+    assert found[None] <= 3 and found[0.05] >= 9, found
 
 
 def test_a_short_run_is_not_insured() -> None:
     policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0))
-    long, short = (0.3, 0.5, 0.045), (0.5, 1.0, math.inf)
-    assert policy.guard(TABLE_2.problem(None)) == policy.guard(TABLE_2.problem(20_001)) == long
-    assert policy.guard(TABLE_2.problem(20_000)) == short
-    given = dataclasses.replace(policy, growth=0.2, caution=2.0, margin=1.5)
-    assert given.guard(TABLE_2.problem(None)) == (0.2, 2.0, math.inf)
+    guarded = dataclasses.replace(policy, growth=0.3, caution=0.5, margin=0.045)
+    for horizon, expected in ((None, guarded), (20_001, guarded), (20_000, policy)):
+        found = dpb.recommend(TABLE_2.problem(horizon), dpb.PureDP(2.0))
+        assert found.policy == expected
+        assert ("With a margin" in found.reason) == (expected is guarded)
+
+
+@pytest.mark.parametrize("budget", [dpb.PureDP(1.0), dpb.GaussianDP(1.0)], ids=str)
+def test_the_guard_keeps_every_promise(budget: dpb.Budget) -> None:
+    """Replay, saves, rounds in flight; also with margins at which it decides in so few rounds."""
+    for margin in (0.045, 2.0, 6.0):
+        policy = dpb.FocusedMatroidUCB(privacy=budget, growth=0.3, caution=0.5, margin=margin)
+        check_policy(policy, TABLE_2)
 
 
 def test_rewards_that_are_not_fed_are_not_read() -> None:

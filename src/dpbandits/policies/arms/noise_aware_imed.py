@@ -170,9 +170,9 @@ class NoiseAwareIMED(BatchedEstimates):
     2. *the guard:* if that is the leader, to the arm with fewer plays for which R_i(q_i⁺) + ln(n_i m_i²)
        is smallest, if it is below L(t) = c + ln((t + 10⁵)/K). It asks whether the arm could be better
        than the leader by a margin: logit q_i⁺ = logit q + m_i. With λ_i the mean lead of the leader over
-       the arms but i, in log odds of at most 2 each, m_i = 2.5·(λ_i − 0.8), brought between 0.15 and
-       `margin`: who is far ahead of most is rarely just behind another. To tell apart means that differ
-       by m takes about 1/m² plays, so with n_i m_i² one L suits all margins.
+       the known arms but i, in log odds of at most 2 each, m_i = 2.5·(λ_i − 0.8), at least 0.15 (as with
+       two arms) and at most `margin`, which wins: who is far ahead of most is rarely just behind one. To
+       tell apart means that differ by m takes about 1/m² plays, so with n_i m_i² one L suits all.
 
     The leader's batches are max(first_batch, ⌈growth·n⌉) long. Another arm's is the shortest, from
     ⌈first_batch/5⌉ on by steps of a fifth and at most plan·n_i, after which neither rule would choose it
@@ -197,7 +197,8 @@ class NoiseAwareIMED(BatchedEstimates):
     *What is missing for a theorem:* lengths depend on what was released, so that n_1 plays do not follow
     a fixed law; and an arm that is better than the leader by less than its margin may be lost. That is
     the price of the mean (`dpbandits.limits.regret_without_disasters`). Where a lost best arm costs more
-    than the mean, use `margin=0.15, caution=7`: an arm that leads by 0.05 leads by 0.2 in log odds.
+    than the mean, use `margin=0.15, caution=7`: an arm that leads by 0.05 leads by at least 0.2 in log
+    odds. (While c is smaller, with more than ten arms, the bound is weaker by as much.)
 
     **Regret.** Measured in the leaderboard, with very many runs in `arms-tails`; no bound is claimed.
     Defaults: first_batch = max(12, 26/ε) and plan = ε^−0.6 between ¼ and 3 under ε-DP, max(4, 20/μ) and

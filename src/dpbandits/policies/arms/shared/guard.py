@@ -57,7 +57,7 @@ def index_of(public: Any, arm: int, mean: float) -> float:
 
 @register_jitable(forceinline=True)
 def _needed(public: Any, plays: float, margin: float, rounds: int) -> float:
-    """L(t) − ln(n_i m_i²): evidence against being better by the margin at which an arm is left alone."""
+    """L(t) − ln(n_i m_i²): with so much evidence against its being better by the margin it is left."""
     caution = public.rule.caution - (0.0 if rounds >= public.rule.early else _UNINSURED)
     level = caution + math.log((rounds + _EARLY) / public.score.size)
     return float(level - math.log(plays * margin * margin))
