@@ -168,3 +168,35 @@ def test_what_is_compiled_is_kept_under_its_own_name() -> None:
     public, _ = dpb.arms.UCB1().begin(dpb.Arms(3))
     run: Any = compiled_for(public).run
     assert run._cache._cache_file.save.func.__module__ == named_by_key.__module__
+
+
+# Two policies whose states have one class name and the same fields, so that numba names their code alike.
+ALIKE = """
+import sys
+import dpbandits as dpb
+from dpbandits.engine import compiler
+if "numba" in sys.argv:  # as it counts by itself; what was made before has other names
+    import itertools
+    compiler._Function._unique_ids = itertools.count(10**6)
+world = dpb.worlds.BernoulliArms((0.7, 0.5, 0.3))
+for name in sys.argv[2:]:
+    policy = getattr(dpb.arms, name)(privacy=dpb.PureDP(1.0))
+    trace = dpb.simulate(policy, world, 2000, 3, seed=0, progress=False)
+    print(name, *trace.regret(policy.name())[:, -1])
+"""
+
+
+@pytest.mark.parametrize("counting", ["ours", "numba"])
+def test_code_from_two_processes_is_told_apart_in_a_third(counting: str, tmp_path: Path) -> None:
+    """With numba's own numbers the second policy is played by the code of the first: the control."""
+
+    def play(*names: str) -> list[str]:
+        command = [sys.executable, "-c", ALIKE, counting, *names]
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        return done.stdout.splitlines()
+
+    names = "PrivateKLUCB", "PrivateIMED"
+    alone = [line for name in names for line in play(name)]
+    assert len({line.partition(" ")[2] for line in alone}) == 2
+    assert (play(*names) == alone) == (counting == "ours")

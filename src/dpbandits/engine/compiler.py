@@ -5,15 +5,24 @@ calls in turn, makes machine code of it, and begins again one call further out. 
 deep, so the innermost code was optimised six times over, and only the machine code of the outermost
 function is ever run. Here the others stay as they are until they are linked into that one, which takes a
 third of the time.
+
+And machine code goes by names that hold a number, by which functions of one name are told apart. Numba
+counts it up from 1 in every process. So two processes that each compiled one policy may have given both the
+same names; a third one, which loads both from the disk, would then play the second by the code of the first.
+Here every process counts from a number of its own.
 """
 
 import contextlib
+import itertools
+import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
@@ -24,6 +33,17 @@ _Library: Any = JITCodeLibrary
 _Compiler: Any = Compiler
 _STEPS = "_optimize_final_module", "_finalize_final_module", "_finalize_specific"
 _CAN_LINK_FIRST = all(hasattr(JITCodeLibrary, step) for step in _STEPS)
+_Function: Any = FunctionIdentity
+
+
+def _count_anew() -> None:
+    """Of 2⁶² numbers, so that two processes hardly ever meet."""
+    _Function._unique_ids = itertools.count(secrets.randbits(62))
+
+
+_count_anew()
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
+    os.register_at_fork(after_in_child=_count_anew)
 
 
 @contextlib.contextmanager
