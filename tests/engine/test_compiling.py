@@ -170,7 +170,7 @@ def test_what_is_compiled_is_kept_under_its_own_name() -> None:
     assert run._cache._cache_file.save.func.__module__ == named_by_key.__module__
 
 
-# Two policies whose states have one class name and the same fields, so that numba names their code alike.
+# Two policies whose states have one class name and the same fields: numba names their code alike.
 ALIKE = """
 import sys
 import dpbandits as dpb
