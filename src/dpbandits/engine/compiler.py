@@ -8,7 +8,7 @@ third of the time.
 
 And machine code goes by names that hold a number, by which functions of one name are told apart. Numba
 counts it up from 1 in every process. So two processes that each compiled one policy may have given both
-the same names; a third one, which loads both from the disk, would then play the second by the code of the
+the same names; a third, which loads both from the disk, would then play the second by the code of the
 first. Here every process counts from a number of its own.
 """
 
