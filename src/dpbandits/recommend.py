@@ -7,7 +7,7 @@ from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.expectation import Expectation, expect
 from dpbandits.policies import LocalPolicy, Policy, TrustedPolicy
-from dpbandits.policies.arms import BetaThompson, LocalUCB, NoiseAwareIMED
+from dpbandits.policies.arms import BetaThompson, LocalUCB, NoiseAwareIMED, SequentialHalving
 from dpbandits.policies.kernel import (
     Capri,
     KernelThompson,
@@ -36,6 +36,10 @@ from dpbandits.problems import (
 from dpbandits.wording import number
 
 _SHORT = 20_000  # rounds, up to which the guard of the policy for matroids costs more than it saves
+# The share of a horizon that one try of every arm takes from which on halving loses less, on random arms
+# of ordinary and of small rates (tests/test_recommend.py); the least and most that its search may take.
+_FEW_TRIES, _LEAST_SEARCH, _MOST_SEARCH = 0.06, 0.1, 1 / 3
+_HEARD = 1.5  # rewards that a first try of rare ones should hold, under ε-DP in units of 1/ε
 Started = TypeVar("Started", bound=Policy, covariant=True)
 
 
@@ -67,6 +71,7 @@ def recommend(
     *,
     trust: Literal[Trust.CENTRAL, Trust.JOINT] | None = None,
     kind: type[Policy] | None = None,
+    rate: float | None = None,
 ) -> Recommendation[TrustedPolicy]: ...
 
 
@@ -77,12 +82,18 @@ def recommend(
     *,
     trust: Literal[Trust.LOCAL],
     kind: type[Policy] | None = None,
+    rate: float | None = None,
 ) -> Recommendation[LocalPolicy]: ...
 
 
 @overload
 def recommend(
-    problem: Problem, privacy: Budget, *, trust: Trust | None, kind: type[Policy] | None = None
+    problem: Problem,
+    privacy: Budget,
+    *,
+    trust: Trust | None,
+    kind: type[Policy] | None = None,
+    rate: float | None = None,
 ) -> Recommendation[Policy]: ...
 
 
@@ -92,10 +103,13 @@ def recommend(
     *,
     trust: Trust | None = None,
     kind: type[Policy] | None = None,
+    rate: float | None = None,
 ) -> Recommendation[Policy]:
     """The policy to use on this problem at this budget.
 
-    `trust` is LOCAL where nobody may hold raw data. With a `kind`, the settings to use it with.
+    `trust` is LOCAL where nobody may hold raw data. With a `kind`, the settings to use it with. For arms
+    with a horizon, a `rate` is what rewards are about on average where that is small and public: 0.01
+    where one in a hundred clicks.
 
     >>> from dpbandits.privacy.budgets import PureDP
     >>> print(recommend(Arms(5), PureDP(1.0)))
@@ -106,6 +120,11 @@ def recommend(
     if not isinstance(privacy, Budget):
         raise InvalidInput(f"expected a budget such as PureDP(1.0), got {checks.shown(privacy)}")
     trust = _trust(trust, problem)
+    if rate is not None:
+        if not isinstance(problem, Arms) or trust is Trust.LOCAL:
+            raise InvalidInput("a rate of rewards is of use for arms with a trusted server only")
+        checks.unit(rate=rate)
+        checks.scale(rate=rate)
     if isinstance(problem, KernelContexts):
         return _for_kernels(problem, privacy, trust is Trust.LOCAL, kind)
     if trust is Trust.LOCAL and kind is None and isinstance(problem, Arms | LinearContexts):
@@ -114,7 +133,7 @@ def recommend(
         what = "local policy" if kind is None else f"recommendation about {checks.shown(kind)}"
         raise InvalidInput(f"there is no {what} for {type(problem).__name__} yet")
     if isinstance(problem, Arms):
-        return _for_arms(problem, privacy)
+        return _for_arms(problem, privacy, rate)
     if isinstance(problem, LinearProblem):
         return _for_linear(problem, privacy)
     if isinstance(problem, MatroidBases):
@@ -134,22 +153,40 @@ def _trust(given: object, problem: Problem) -> Trust | None:
     return wanted
 
 
-def _for_arms(problem: Arms, privacy: Budget) -> Recommendation[Policy]:
+def _for_arms(problem: Arms, privacy: Budget, rate: float | None) -> Recommendation[Policy]:
     if isinstance(privacy, NonPrivate):
         reason = "without privacy nothing here does better on rewards in [0, 1], and it needs no tuning."
         return Recommendation(policy=BetaThompson(), reason=reason)
-    policy = NoiseAwareIMED(privacy=privacy)
-    reason = (
-        "it has the lowest regret at equal privacy over the instances of arms-leaderboard, for any "
-        "number of rounds."
-    )
-    tries = problem.arms * policy.schedule()[0]
-    if problem.horizon is not None and 2 * tries > problem.horizon:
-        reason += (
-            f" At this budget one try of each arm {_takes(tries, problem.horizon)}, so "
-            "expect little better than uniform play; fewer arms, more rounds or a larger budget help."
+    steady = NoiseAwareIMED(privacy=privacy)
+    tries = problem.arms * _first_try(steady, rate)
+    if problem.horizon is None or problem.capacity is not None or tries < _FEW_TRIES * problem.horizon:
+        reason = (
+            "it has the lowest regret at equal privacy over the instances of arms-leaderboard, for any "
+            "number of rounds."
         )
-    return Recommendation(policy=policy, reason=reason)
+        return Recommendation(policy=steady, reason=reason)
+    share = min(_MOST_SEARCH, max(_LEAST_SEARCH, 1.2 * tries / problem.horizon))
+    rounds = max(2, round(share * problem.horizon))
+    reason = (
+        f"{problem.horizon:,} rounds are few for {problem.arms} arms at this budget. It searches for "
+        f"{rounds:,} of them and plays what it found from then on, which loses less on average than to "
+        "insure every arm, but a wrong choice is never mended."
+    )
+    if tries > 2 * problem.horizon:
+        reason += (
+            f" One good try of each arm {_takes(tries, problem.horizon)}, so expect little better than "
+            "uniform play; fewer arms, more rounds or a larger budget help."
+        )
+    return Recommendation(policy=SequentialHalving(privacy=privacy, rounds=rounds), reason=reason)
+
+
+def _first_try(policy: NoiseAwareIMED, rate: float | None) -> int:
+    """Rounds that tell an arm of ordinary or of such rewards from a bad one, roughly."""
+    rounds = float(policy.schedule()[0])
+    if rate is not None:
+        noise = 1.0 / policy.privacy.epsilon if isinstance(policy.privacy, PureDP) else 0.0
+        rounds = max(rounds, _HEARD * max(1.0, noise) / rate)
+    return round(rounds)
 
 
 def _takes(rounds: int, horizon: int) -> str:

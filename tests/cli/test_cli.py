@@ -388,7 +388,10 @@ def test_recommend() -> None:
     quick = ("recommend", "--no-simulation")
     assert "NoiseAwareIMED" in run(*quick, "--arms", "5", "--privacy", "eps=1")
     found = run_json(*quick, "--arms", "50", "--privacy", "eps=0.1", "--rounds", "1e4")
-    assert found["policy"]["kind"] == "NoiseAwareIMED" and "uniform play" in found["reason"]
+    assert found["policy"]["kind"] == "SequentialHalving" and "few for 50 arms" in found["reason"]
+    clicks = *quick, "--arms", "34", "--privacy", "eps=1", "--rounds", "1e5"
+    assert run_json(*clicks)["policy"]["kind"] == "NoiseAwareIMED"
+    assert run_json(*clicks, "--rate", ".01")["policy"]["kind"] == "SequentialHalving"
     assert run_json(*quick, "--privacy", "none")["policy"]["kind"] == "BetaThompson"
     assert ".start(dpb.Arms(5))" in run(*quick)
     assert "dpb.Arms(8, horizon=50_000)" in run(*quick, "--arms", "8", "--rounds", "5e4")

@@ -54,6 +54,9 @@ def recommend(
         "items) or those for everyone else (features, kernels). local: nobody may hold raw data.",
     ),
     rounds: str = typer.Option(None, help="Number of rounds, where known."),
+    rate: float = typer.Option(
+        None, help="For arms and a number of rounds: the average reward, where it is small and public."
+    ),
     simulation: bool = typer.Option(
         True, help="Simulate what to expect: some seconds, the first time longer."
     ),
@@ -76,7 +79,7 @@ def recommend(
     wanted = default_budget(type(problem)) if privacy is None else budget(privacy)
     whom = None if trust is None else Trust(named("trust", trust, [str(one) for one in Trust]))
     _refuse_unknown(problem, wanted, whom)
-    found = choose(problem, wanted, trust=whom)
+    found = choose(problem, wanted, trust=whom, rate=rate)
     guarantee = found.policy.guarantee(problem)
     if as_json:
         answer: dict[str, Any] = {"policy": found.policy.to_dict(), "reason": found.reason}
@@ -118,6 +121,8 @@ def _refuse_ignored(ctx: typer.Context) -> None:
     for name, needed in _GOES_WITH.items():
         if given(ctx, name) and not given(ctx, needed):
             raise InvalidInput(f"--{name} goes with --{needed}; leave it out, or give --{needed}")
+    if given(ctx, "rate") and not given(ctx, "rounds"):
+        raise InvalidInput("--rate goes with --rounds; leave it out, or give --rounds")
 
 
 def _kernel_problem(kernel: str, contexts: int, actions: int, rounds: int | None) -> KernelContexts:

@@ -178,13 +178,14 @@ def choice(caution: float, **means_and_plays: tuple[float, int]) -> int:
     return int(public.select(None, np.random.default_rng(1)))
 
 
-@pytest.mark.parametrize("third", [0.2, 0.37, 0.4])  # the largest margin, one between, the least
+@pytest.mark.parametrize("third", [0.2, 0.276, 0.4])  # the largest margin, one between, the least
 def test_the_guard_asks_for_as_much_evidence_as_is_said(third: float) -> None:
     """The doubtful arm is chosen exactly if R(q⁺) + ln(n m²) < c + ln((t + 10⁵)/K), by hand."""
     arms = {"leader": (0.6, 50_000), "low": (0.3, 90), "other": (third, 20_000)}
-    # The margin of an arm: 2.5 times what the leader's lead over the third, in log odds, is beyond 0.8.
+    # The margin of an arm: 2.5 times what half the leader's lead over the third, in log odds, is beyond
+    # 0.55: half, since one more arm is thought of that is level with the leader.
     logit = math.log(0.6 / 0.4)
-    margin = min(0.52, max(0.15, 2.5 * (logit - math.log(third / (1 - third)) - 0.8)))
+    margin = min(0.52, max(0.15, 2.5 * (0.5 * (logit - math.log(third / (1 - third))) - 0.55)))
     hoped = 1 / (1 + math.exp(-logit - margin))
     against = evidence_against(90.0, 0.3, hoped, 0.0, 1.0, 1.0) + math.log(90 * margin**2)
     rounds = sum(plays for _, plays in arms.values())

@@ -170,9 +170,10 @@ class NoiseAwareIMED(BatchedEstimates):
     2. *the guard:* if that is the leader, to the arm with fewer plays for which R_i(q_i⁺) + ln(n_i m_i²)
        is smallest, if it is below L(t) = c + ln((t + 10⁵)/K). It asks whether the arm could be better
        than the leader by a margin: logit q_i⁺ = logit q + m_i. With λ_i the mean lead of the leader over
-       the known arms but i, in log odds of at most 2 each, m_i = 2.5·(λ_i − 0.8), at least 0.15 (as with
-       two arms) and at most `margin`, which wins: who is far ahead of most is rarely just behind one. To
-       tell apart means that differ by m takes about 1/m² plays, so with n_i m_i² one L suits all.
+       the known arms but i and one more that is level with it, in log odds of at most 2 each,
+       m_i = 2.5·(λ_i − 0.55), at least 0.15 (as with two arms) and at most `margin`, which wins: who is
+       far ahead of most is rarely just behind one. To tell apart means that differ by m takes about 1/m²
+       plays, so with n_i m_i² one L suits all.
 
     The leader's batches are max(first_batch, ⌈growth·n⌉) long. Another arm's is the shortest, from
     ⌈first_batch/5⌉ on by steps of a fifth and at most plan·n_i, after which neither rule would choose it
@@ -203,9 +204,9 @@ class NoiseAwareIMED(BatchedEstimates):
     **Regret.** Measured in the leaderboard, with very many runs in `arms-tails`; no bound is claimed.
     Defaults: first_batch = max(12, 26/ε) and plan = ε^−0.6 between ¼ and 3 under ε-DP, max(4, 20/μ) and
     0.1 under Gaussian budgets, 1 where each batch has noise of its own, as with people who return;
-    c = 5.2, growth 1, margin 0.52. With more than ten arms c is smaller by 6.5 for the time of twelve
-    first batches of each arm beyond ten: insurance is paid for every arm and insures one, so that a
-    short run would pay it until it ends.
+    growth 1, margin 0.52; c = 5.4 + ½ ln max(1, 1/ε) under ε-DP, otherwise 5.6. With more than ten arms
+    c is smaller by 6.5 for the time of twelve first batches of each arm beyond ten: insurance is paid
+    for every arm and insures one, so that a short run would pay it until it ends.
 
     >>> policy = NoiseAwareIMED(privacy=PureDP(1.0))
     >>> print(policy.guarantee(Arms(5)).budget)
@@ -216,15 +217,18 @@ class NoiseAwareIMED(BatchedEstimates):
     paper: ClassVar[str] = "dpbandits, after Honda & Takemura 2015"
 
     caution: Annotated[
-        float, "Evidence asked for before an arm is left alone: with more of it fewer runs are bad."
-    ] = 5.2
+        float | None,
+        "Evidence asked for before an arm is left alone: with more of it fewer runs are bad. By default "
+        "what suits the budget.",
+    ] = None
     margin: Annotated[
         float, "The most, in log odds, by which an arm must be better to be looked for at all costs."
     ] = 0.52
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.width(caution=self.caution)
+        if self.caution is not None:
+            checks.width(caution=self.caution)
         checks.scale(margin=self.margin)
 
     def schedule(self) -> tuple[int, float]:
@@ -240,11 +244,19 @@ class NoiseAwareIMED(BatchedEstimates):
             1.0 if self.growth is None else self.growth,
         )
 
+    def _caution(self) -> float:
+        """C: as much of it as our goals for the mean on five arms leave room for."""
+        if self.caution is not None:
+            return self.caution
+        if isinstance(self.privacy, PureDP):
+            return 5.4 + 0.5 * math.log(max(1.0, 1.0 / self.privacy.epsilon))
+        return 5.6
+
     def _rule(self, problem: Arms) -> Rule:
         first_batch, _ = self.schedule()
         early = _TRIES * first_batch * max(0, problem.slots - _FEW)
         shortest = math.ceil(0.2 * first_batch)
-        rule = Rule(self.caution, early, self.margin, shortest, 0.1, 0.0, 0.0)
+        rule = Rule(self._caution(), early, self.margin, shortest, 0.1, 0.0, 0.0)
         if not isinstance(self.privacy, PureDP):
             # Every batch with noise of its own costs as much as the last: fewer and longer ones.
             apart = self.block == 1 and not isinstance(self.privacy, NonPrivate)

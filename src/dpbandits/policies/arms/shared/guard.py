@@ -17,8 +17,9 @@ from dpbandits.policies.arms.shared.schedules import whole_length
 _EARLY = 1e5  # rounds: until about then the guard is as strict as it is at that time
 _UNINSURED = 6.5  # what c is less by until `early`
 # Of a margin: the least; of the mean lead, what is not counted, and how fast margins grow with the rest;
-# of one lead, the most that counts.
-_LEAST, _USUAL, _SLOPE, _FAR = 0.15, 0.8, 2.5, 2.0
+# of one lead, the most that counts; and how many arms are thought of that are level with the leader:
+# whoever is far ahead of the only other may well be just behind a third.
+_LEAST, _USUAL, _SLOPE, _FAR, _LEVEL = 0.15, 0.55, 2.5, 2.0, 1
 
 
 class Rule(NamedTuple):
@@ -91,7 +92,7 @@ def margin_of(public: Any, arm: int, best: float, leads: tuple[float, int]) -> f
     """m_i, by which an arm must be better than the leader, in log odds, to be looked for."""
     margin = _LEAST
     if leads[1] > 1:
-        mean = (leads[0] - _lead(public, arm, best)) / (leads[1] - 1)
+        mean = (leads[0] - _lead(public, arm, best)) / (leads[1] - 1 + _LEVEL)
         margin = max(margin, _SLOPE * (mean - _USUAL))
     return float(min(public.rule.margin, margin))
 
