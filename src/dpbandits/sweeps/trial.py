@@ -54,10 +54,8 @@ def forecast(
 
 def _pace(unit: Unit, bar: RoundsBar) -> float:
     """Seconds a round, compilation apart."""
-    runs, length = (
-        unit.runs if unit.device == "cuda" else range(_RUNS if unit.leaps else 1),
-        min(unit.rounds, _FIRST),
-    )
+    runs = unit.runs if unit.device == "cuda" else range(_RUNS if unit.leaps else 1)
+    length = min(unit.rounds, _FIRST)
     while True:
         trace = replace(unit, rounds=length, runs=runs).play(progress=bar)
         (seconds,) = trace.seconds.values()
