@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import polars as pl
 import pytest
 import scipy.stats
@@ -302,6 +303,30 @@ def test_files_are_written_before_anything_is_printed(
 
 
 _OUTPUTS = {"report": "r.html", "plot": "r.png", "save": "r.parquet"}
+
+
+def test_compare_in_leaps_leaves_out_what_cannot(tmp_path: Path) -> None:
+    words = ("compare", "--leaps", "--rounds", "300", "--runs", "3")
+    text = run(*words)
+    assert "left out, because they cannot be played in leaps: " in text and "lazy-ucb (twin)" in text
+    assert re.search(r"(?m)^ noise-aware-imed +1-DP", text) and "adaptive-klucb (twin)" in text
+    path = tmp_path / "trace.parquet"
+    run(*words, "noise-aware-imed", "--save", str(path))
+    trace = dpb.Trace.load(path)
+    again = dpb.simulate(
+        trace.recipes(), dpb.worlds.BernoulliArms((0.75, 0.625, 0.5, 0.375, 0.25)), 300, 3, 0
+    )
+    assert trace.leaps and trace.policies == ["noise-aware-imed", "noise-aware-imed (twin)"]
+    assert not np.array_equal(trace.regret("noise-aware-imed"), again.regret("noise-aware-imed"))
+    for said, others in (
+        ("lazy-ucb cannot be played in leaps", ("compare", "lazy-ucb", "--leaps")),
+        (
+            "truncated-exponential-arms cannot",
+            ("compare", "--env", "truncated-exponential-arms:rates=1 2", "--leaps"),
+        ),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            run(*others)
 
 
 @pytest.mark.parametrize(("stop", "status"), [(KeyboardInterrupt, 130), (SystemExit(143), 143)])

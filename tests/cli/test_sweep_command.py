@@ -114,3 +114,16 @@ def test_the_status_names_players_only_where_there_are_some(
     assert "being" not in run(plan, "--status")
     monkeypatch.setattr(status, "holder", lambda *_: "somebody")
     assert "somebody" in run(plan, "--status")
+
+
+def test_leaps_are_units_of_their_own_and_what_cannot_is_refused(plan: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"lazy-thompson is in no .*cannot be played in leaps"):
+        run(plan, "--leaps")
+    plan.write_text(PLAN.replace(', "lazy-thompson:growth=0.5", "ucb1"', ""))
+    run(plan)
+    assert "0 of 4 units are finished" in run(plan, "--status", "--leaps")
+    assert "2 cells in 4 units of work" in run(plan, "--dry-run", "--leaps")
+    assert len(json.loads(run(plan, "--leaps", "--json"))) == 2
+    assert "4 of 4 units are finished" in run(plan, "--status", "--leaps")
+    with pytest.raises(InvalidInput, match='not with device="cuda"'):
+        run(plan, "--leaps", "--device", "cuda")

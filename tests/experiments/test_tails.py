@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpbandits.experiments.documentation import sections, write_reproduction
-from dpbandits.experiments.tails import ALL, Tails, _summary, measure_tails, tails_section
+from dpbandits.experiments.tails import ALL, Tails, _summary, measure_tails, tail_rows, tails_section
 
 
 def test_a_summary_is_of_all_runs() -> None:
@@ -37,6 +37,22 @@ def test_every_instance_and_budget_is_measured_and_shown(tails: Tails, tmp_path:
     assert list(sections(page.read_text()))[:2] == [tails.after, tails.name]
     assert "Not played yet" not in page.read_text()
     assert page.read_text().count("| 99.99 % |") == 1
+
+
+@pytest.mark.slow
+def test_families_of_arms_are_measured_in_leaps_but_where_rewards_are_no_coins(tmp_path: Path) -> None:
+    tails = ALL[0]
+    some = {name: tails.instances[name] for name in ("5 arms", "exponential")}
+    tails = tails._replace(instances=some, budgets=tails.budgets[:1])
+    path = measure_tails(tmp_path, tails, device="cpu", leaps=True, runs=20, rounds=3000)
+    record = json.loads(path.read_text())
+    assert record["device"] == "cpu, in leaps but for exponential"
+    rows = {row["instance"]: row for row in record["rows"]}
+    usual = {row["instance"]: row for row in tail_rows(tails, runs=20, rounds=3000)}
+    assert rows["exponential"] == usual["exponential"]
+    assert rows["5 arms"]["mean regret"] != usual["5 arms"]["mean regret"]
+    assert "(cpu, in leaps but for exponential)" in tails_section(tmp_path, tails)
+    assert "--device cpu --leaps --out docs`" in tails_section(tmp_path, tails)
 
 
 def test_what_was_not_played_is_told(tmp_path: Path) -> None:

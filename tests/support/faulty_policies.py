@@ -7,15 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 from epoch_greedy import EpochGreedy, Public, Secret
 
-from dpbandits import Arms, Budget, GaussianDP, NonPrivate, Policy, RandomizedLinUCB
-from dpbandits.arms import GaussianThompson
+from dpbandits import Arms, Budget, GaussianDP, NonPrivate, Policy, PureDP, RandomizedLinUCB
+from dpbandits.arms import AdaptiveKLUCB, GaussianThompson
 from dpbandits.engine import Chance, Noise
 from dpbandits.local import LocalUCB
-from dpbandits.policies.arms import local_ucb
+from dpbandits.policies.arms import adaptive_klucb, local_ucb
 from dpbandits.policies.linear import randomized_lin_ucb
 from dpbandits.policies.linear.shared import batched
 from dpbandits.policies.released import Reading, of_sums
 from dpbandits.problems.arms import centred
+from dpbandits.sums.batches import Buffers
 from dpbandits.testing import conformance
 
 
@@ -193,6 +194,22 @@ class WaitsByAction(RandomizedLinUCB):
             self.clock[batched.END] += change * action
 
 
+class KnowsTooMuch(AdaptiveKLUCB):
+    """Says that the next batch is of the same arm."""
+
+    class state(adaptive_klucb.Public):
+        def rounds_ahead(self, action: int) -> int:
+            return adaptive_klucb.Public.rounds_ahead(self, action) + 1
+
+
+class ForgetsTheHalf(AdaptiveKLUCB):
+    """Adds up rewards as they are, and not what they are above one half."""
+
+    class state(adaptive_klucb.Public):
+        def observe_many(self, secret: Buffers, action: int, count: int, total: float) -> None:
+            adaptive_klucb.Public.observe_many(self, secret, action, count, total + 0.5 * count)
+
+
 def _with(kind: type[Faulty], privacy: Budget | None = None) -> Faulty:
     return kind(privacy=privacy or GaussianDP(1.0))
 
@@ -202,6 +219,8 @@ FAULTS = [
     (_with(AcceptsAnything), conformance.check_budgets),
     (_with(OwnRandomness), conformance.check_three_ways),
     (_with(GuessesWhatWaits), conformance.check_in_flight),
+    (KnowsTooMuch(privacy=PureDP(1.0)), conformance.check_leaps),
+    (ForgetsTheHalf(privacy=PureDP(1.0)), conformance.check_leaps),
     (_with(Unclipped), conformance.check_rewards),
     (_with(WrongTwin, NonPrivate()), conformance.check_noise_off),
     (_with(ReadsTheHorizon), conformance.check_horizon),

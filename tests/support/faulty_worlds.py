@@ -106,6 +106,22 @@ class PaysTheOthers(FaultyWorld):
             return 1.0 if chance.random() < self.means[(action + 1) % self.means.size] else 0.0
 
 
+class PaysManyOfAnother(FaultyWorld):
+    """One by one rewards are right."""
+
+    class state(BernoulliWorld):
+        def pay_many(self, action: int, count: int, chance: Chance) -> float:
+            return float(chance.binomial(count, 0.9 * self.means[action]))
+
+
+class PaysManyAlike(FaultyWorld):
+    """Of the right mean, but all of them or none."""
+
+    class state(BernoulliWorld):
+        def pay_many(self, action: int, count: int, chance: Chance) -> float:
+            return count * self.pay(None, action, chance)
+
+
 class DrawsForSomeOnly(FaultyWorld):
     """The first arm draws twice, so that what follows depends on what was chosen."""
 
@@ -170,6 +186,8 @@ WORLD_FAULTS: list[tuple[Environment, Callable[[Environment], None]]] = [
     (SaysItIsInHindsight((MEANS, MEANS[::-1]), (60,)), worlds.check_settle),
     (PaysLess(MEANS), worlds.check_pay),
     (PaysTheOthers(MEANS), worlds.check_pay),
+    (PaysManyOfAnother(MEANS), worlds.check_pay_many),
+    (PaysManyAlike(MEANS), worlds.check_pay_many),
     (DrawsForSomeOnly(MEANS), worlds.check_chances),
     (SettlesWithTraces(MEANS), worlds.check_chances),
     (OwnDice(MEANS), worlds.check_compiled),

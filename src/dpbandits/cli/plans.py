@@ -25,7 +25,7 @@ class WrittenPlan(NamedTuple):
     results: Path
 
 
-def read_plan(path: Path, device: Device) -> WrittenPlan:
+def read_plan(path: Path, device: Device, *, leaps: bool = False) -> WrittenPlan:
     """The plan of a TOML file; paths in it are seen from where the file is."""
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -53,7 +53,7 @@ def read_plan(path: Path, device: Device) -> WrittenPlan:
     for key in ("rounds", "runs", "points", "block"):
         if key in record:
             record[key] = _whole(record[key])
-    return WrittenPlan(Plan.of(**record, device=device), path.parent / results)
+    return WrittenPlan(Plan.of(**record, device=device, leaps=leaps), path.parent / results)
 
 
 def _texts(key: str, value: Any) -> list[str] | dict[str, str]:

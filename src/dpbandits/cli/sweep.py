@@ -47,6 +47,12 @@ def sweep(
     device: str = typer.Option(
         "cpu", help="Or cuda: every run is a thread on an NVIDIA GPU, with draws of its own."
     ),
+    leaps: bool = typer.Option(
+        False,
+        "--leaps",
+        help="One draw for all rounds of a batch, where policies play batches of one arm and arms pay "
+        "0 or 1: much quicker, with draws of its own.",
+    ),
     threads: int = typer.Option(None, help="Changes the time it takes, never the result."),
     scheduler: str = typer.Option(None, help="Play on a Dask cluster: tcp://HOST:8786."),
     save: Path = typer.Option(None, help="Write the tidy table, e.g. table.parquet."),
@@ -65,7 +71,7 @@ def sweep(
     if dry_run and status:
         raise InvalidInput("give --dry-run or --status, not both")
     check_writable(save=(save, {".parquet"}), plot=(plot, PICTURES))
-    wanted, place = read_plan(plan, "cuda" if device == "cuda" else "cpu")
+    wanted, place = read_plan(plan, "cuda" if device == "cuda" else "cpu", leaps=leaps)
     folder = Folder(place if results is None else results)
     if plot is not None:
         check_plot(wanted, against)

@@ -18,7 +18,9 @@ from dpbandits.engine.verbs import (
     check_verbs,
     has_pauses,
     is_local,
+    knows_ahead,
     pause_if_due,
+    pays_many,
     steps_of,
 )
 
@@ -35,9 +37,11 @@ __all__ = [
     "check_verbs",
     "has_pauses",
     "is_local",
+    "knows_ahead",
     "leaves",
     "length",
     "pause_if_due",
+    "pays_many",
     "state_bytes",
     "static_size",
     "steps_of",

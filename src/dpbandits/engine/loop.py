@@ -97,6 +97,33 @@ def run_rounds(
     ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
 
 
+@register_jitable(**OPTIONS)
+def leap_rounds(public: Any, secret: Any, world: Any, streams: Any, ledger: Any, stop: int) -> None:
+    """Play rounds in leaps, until `stop` or beyond: the rounds of an episode are one draw.
+
+    A leap ends with the episode or at a round of the grid, and nowhere else. Where one is cut, draws are
+    others: so it is not where a chunk ends, which is a matter of time.
+    """
+    done, point = ledger.done[0], ledger.done[1]
+    regret, earned, optimum = ledger.totals[0], ledger.totals[1], ledger.totals[2]
+    mark = _mark(ledger.grid, point)
+    noise, explore, chance = streams
+    while done < stop:
+        context = world.offer(chance)
+        action = decide(public, secret, context, noise, explore)
+        count = max(1, min(public.rounds_ahead(action), mark - done))
+        total = world.pay_many(action, count, chance)
+        public.observe_many(secret, action, count, total)
+        best, mean, income = world.settle(context, action, total)
+        regret, earned, optimum = regret + count * (best - mean), earned + income, optimum + count * best
+        done += count
+        if done == mark:
+            point = _keep(ledger, point, regret, earned, optimum)
+            mark = _mark(ledger.grid, point)
+    ledger.done[0], ledger.done[1] = done, point
+    ledger.totals[0], ledger.totals[1], ledger.totals[2] = regret, earned, optimum
+
+
 class Block(NamedTuple):
     """Runs of one policy that are played one after the other, by the same state and generators."""
 
@@ -125,12 +152,21 @@ def begin_run(block: Block, run: int) -> None:
     block.totals[:] = 0.0
 
 
-def _run_block(public: Any, secret: Any, world: Any, streams: Any, block: Any, rounds: int) -> None:
-    """Play on for so many rounds, of one run after the other, or until the policy asks for its pause."""
+def _run_block(
+    public: Any, secret: Any, world: Any, streams: Any, block: Any, rounds: int, leaps: Any = None
+) -> None:
+    """Play on for so many rounds, of one run after the other, or until the policy asks for its pause.
+
+    In `leaps`, unless that is None, it may be more. The compiler drops the loop that is not asked for.
+    """
     while True:
         run, before = block.finished[0], block.done[0]
         ledger = Ledger(block.grid, block.curves[run], block.totals, block.done)
-        run_rounds(public, secret, world, streams, ledger, min(block.grid[-1], before + rounds))
+        stop = min(block.grid[-1], before + rounds)
+        if leaps is None:
+            run_rounds(public, secret, world, streams, ledger, stop)
+        else:
+            leap_rounds(public, secret, world, streams, ledger, stop)
         rounds -= block.done[0] - before
         if block.done[0] < block.grid[-1]:
             break
@@ -221,11 +257,11 @@ class Compiled(NamedTuple):
     learn: Callable[..., None]
     select: Callable[..., Any]
 
-    def notice(self, name: str, public: Any, *, in_flight: bool = False) -> str:
-        """What to say while this is compiled for a policy; rounds in flight have their own loop."""
+    def notice(self, name: str, public: Any, what: str = "") -> str:
+        """What to say while this is compiled for a policy; `what` has its own loop, where it is said."""
         if (size := known_size(public)) is not None:
             name = f"{name} for {size} features"
-        often = "once on this machine for rounds in flight" if in_flight else "once on this machine"
+        often = f"once on this machine for {what}" if what else "once on this machine"
         if not self.is_kept:
             often = "in every process: no folder can be written"
         return f"compiling {name}, {often} …"

@@ -10,11 +10,14 @@ one within a policy's. The verbs are methods of `public`, of the world, of the m
 ``pause(self, secret, noise)``                    plain Python between compiled rounds; optional
 ``wait(self, action, change)``                    counts what is in flight (`flight.py`); optional
 ``lingers(self)``                                 the next decision takes long (`gpu.py`); optional
+``rounds_ahead(self, action)``                    rounds that are this action's for certain; optional
+``observe_many(self, secret, action, count, total)``  as many calls of `observe`; optional
 ``report(self, context, action, reward, noise)``  local model: the message a person sends
 ``receive(self, message)``                        local model: what the server makes of it
 ``offer(self, chance)``                           the round's context
 ``pay(self, context, action, chance)``            the reward
 ``settle(self, context, action, reward)``         (best mean, chosen mean, reward) as floats
+``pay_many(self, action, count, chance)``         the sum of as many rewards, at once; optional
 ``clear(self)``                                   begin with the empty set
 ``join(self, item)``                              add an item if the set stays independent
 ``choose(self, features, explore)``               what a `select` that is shared leaves open
@@ -26,6 +29,9 @@ A policy has either `release` and `observe` (the learner is trusted with raw dat
 `receive` (only the person herself is). A context is None, a number, or a tuple of what the learner's
 ``select`` is given: an array is returned inside a tuple, since compiled verbs return no bare ones. So is
 an action that is a set of items, and so are its rewards.
+
+With the three verbs of many rounds a simulation may go in leaps (`leap_rounds` in `loop.py`). They speak
+of one round at a time, of worlds without contexts, and of rewards that are 0 or 1.
 
 Compiled code calls verbs as methods too: numba is told below to look each up on the class of the tuple.
 """
@@ -47,11 +53,14 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "pause": ("self", "secret", "noise"),
     "wait": ("self", "action", "change"),
     "lingers": ("self",),
+    "rounds_ahead": ("self", "action"),
+    "observe_many": ("self", "secret", "action", "count", "total"),
     "report": ("self", "context", "action", "reward", "noise"),
     "receive": ("self", "message"),
     "offer": ("self", "chance"),
     "pay": ("self", "context", "action", "chance"),
     "settle": ("self", "context", "action", "reward"),
+    "pay_many": ("self", "action", "count", "chance"),
     "clear": ("self",),
     "join": ("self", "item"),
     "choose": ("self", "features", "explore"),
@@ -89,6 +98,24 @@ def check_policy_verbs(state: type) -> None:
 def check_world_verbs(state: type) -> None:
     """The same for a world."""
     check_verbs(state, *_WORLD)
+
+
+def knows_ahead(state: type) -> bool:
+    """Whether a policy's state says how long it will play an action, and can learn from many rounds."""
+    return hasattr(state, "rounds_ahead") and _stands_for(state, "observe_many", "observe")
+
+
+def pays_many(state: type) -> bool:
+    """Whether a world's state can pay many rewards at once."""
+    return _stands_for(state, "pay_many", "pay")
+
+
+def _stands_for(state: type, many: str, one: str) -> bool:
+    """Whether the verb of many rounds is there, and no class overrides that of one alone."""
+    writers = [
+        next((i for i, k in enumerate(state.__mro__) if verb in vars(k)), -1) for verb in (many, one)
+    ]
+    return 0 <= writers[0] <= writers[1]
 
 
 def is_local(state: type) -> bool:

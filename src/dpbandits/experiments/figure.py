@@ -89,6 +89,7 @@ class Simulation:
     points: int = 100
     timing: Timing = field(default_factory=Timing)
     rounds_per_person: int | None = None
+    leaps: bool = False
 
     @property
     def total_rounds(self) -> int:

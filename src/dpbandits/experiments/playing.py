@@ -57,7 +57,7 @@ def _units(s: Simulation, device: Device) -> dict[str, Named]:
     for label, policy in s.policies.items():
         place: Device = "cuda" if device == "cuda" and _gpu_can(s, policy) else "cpu"
         found[label] = {}
-        for runs in blocks(s.rounds, s.runs, s.points, place):
+        for runs in blocks(s.rounds, s.runs, s.points, place, leaps=s.leaps):
             unit = Unit(
                 policy=policy,
                 environment=s.environment,
@@ -68,6 +68,7 @@ def _units(s: Simulation, device: Device) -> dict[str, Named]:
                 timing=s.timing,
                 rounds_per_person=s.rounds_per_person,
                 device=place,
+                leaps=s.leaps,
                 code=code_of(policy, s.environment),
             )
             found[label][unit.name()] = unit
@@ -75,6 +76,8 @@ def _units(s: Simulation, device: Device) -> dict[str, Named]:
 
 
 def _gpu_can(s: Simulation, policy: Policy) -> bool:
+    if s.leaps:
+        return False
     try:
         check_gpu_can(policy.name(), policy, problem_of(s.environment, s.rounds, s.rounds_per_person))
     except InvalidInput:
@@ -96,6 +99,7 @@ def _trace(s: Simulation, units: dict[str, Named], found: Mapping[str, Trace]) -
         s.points,
         timing=None if s.timing.is_one_at_a_time else s.timing,
         rounds_per_person=s.rounds_per_person,
+        leaps=s.leaps,
         made_by=made_by,
     )
     if made_by and on_cpu:

@@ -1,4 +1,4 @@
-"""The rare bad runs of the recommended policies: very many runs, on a GPU.
+"""The rare bad runs of the recommended policies: very many runs, on a GPU, or of arms in leaps.
 
 `python benchmarks/gpu.py --tails --out docs` plays them; `make docs` puts what the files hold into
 docs/reproduction.md, each below the leaderboard of its family. Defaults were tuned on the instances that
@@ -30,6 +30,7 @@ from dpbandits.problems import (
 from dpbandits.recommend import recommend
 from dpbandits.reports.tables import Row, markdown_table
 from dpbandits.simulation import simulate
+from dpbandits.simulation.leaps import world_can_leap
 from dpbandits.simulation.replicate import Device
 from dpbandits.wording import ROUNDING, counted
 from dpbandits.worlds import BernoulliArms, Environment, MatroidArms
@@ -62,6 +63,10 @@ class Tails(NamedTuple):
     def file(self) -> str:
         """The name of the file that holds what was measured."""
         return f"{self.name.replace('-', '_')}.json"
+
+    def round_by_round(self) -> list[str]:
+        """The instances that cannot be played in leaps."""
+        return [name for name, one in self.instances.items() if not world_can_leap(one.environment)]
 
 
 _MILLION, _TENTH, _ON_CPU = 1_000_000, 100_000, 30_000
@@ -174,9 +179,17 @@ ALL = ARMS, DRAWN, CAUTIOUS, MATROIDS
 
 
 def tail_rows(
-    tails: Tails, runs: int | None = None, rounds: int = ROUNDS, **options: Any
+    tails: Tails,
+    runs: int | None = None,
+    rounds: int = ROUNDS,
+    *,
+    leaps: bool = False,
+    **options: Any,
 ) -> Iterator[Row]:
-    """One for each instance and budget; `runs` instead of its own, `options` are those of `simulate`."""
+    """One for each instance and budget, in `leaps` where its world can be played so.
+
+    `runs` are instead of its own, `options` those of `simulate`.
+    """
     for name, instance in tails.instances.items():
         for budget in tails.budgets:
             environment = instance.environment
@@ -190,6 +203,7 @@ def tail_rows(
                 seed=_SEED,
                 points=1,
                 progress=False,
+                leaps=leaps and world_can_leap(environment),
                 **options,
             )
             yield {
@@ -212,14 +226,19 @@ def _summary(regret: NDArray[np.float64]) -> Row:
     }
 
 
-def measure_tails(folder: Path, tails: Tails, device: Device = "cuda", **options: Any) -> Path:
+def measure_tails(
+    folder: Path, tails: Tails, device: Device = "cuda", *, leaps: bool = False, **options: Any
+) -> Path:
     """Write the file of one family, row after row."""
     from dpbandits.simulation.gpu import about_gpu
 
     path = folder / tails.file()
-    made_by = about_gpu() if device == "cuda" else {"device": device}
+    made_by: dict[str, str] = about_gpu() if device == "cuda" else {"device": device}
+    if leaps:
+        apart = ", ".join(tails.round_by_round())
+        made_by["device"] += ", in leaps" + (f" but for {apart}" if apart else "")
     record: dict[str, Any] = {**made_by, "rounds": ROUNDS, "seed": _SEED, "rows": []}
-    for row in tail_rows(tails, device=device, **options):
+    for row in tail_rows(tails, device=device, leaps=leaps, **options):
         record["rows"].append(row)
         # After each: what is measured is not lost.
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -234,9 +253,10 @@ def tails_section(folder: Path, tails: Tails) -> str:
     record = json.loads(path.read_text(encoding="utf-8"))
     rows = [row | _least_mean(tails.instances[row["instance"]]) for row in record["rows"]]
     device = " ".join(record.get(name, "") for name in ("device", "gpu", "generator")).strip()
+    option = " --device cpu --leaps" if "in leaps" in device else ""
     return (
         f"\n## {tails.name}: {tails.title}\n\n"
-        f"dpbandits · `python benchmarks/gpu.py --tails --only {tails.name} --out docs`\n\n"
+        f"dpbandits · `python benchmarks/gpu.py --tails --only {tails.name}{option} --out docs`\n\n"
         f"{counted(record['rounds'], 'round')} each ({device}). Nothing was tuned on the instances that "
         "are held out. The columns of percentages are percentiles of regret over runs; the last one "
         f"counts runs of more than {_MANY:g} times the mean regret.{_price(rows)}"

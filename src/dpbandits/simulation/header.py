@@ -26,6 +26,7 @@ def describe(
     *,
     timing: Timing | None = None,
     rounds_per_person: int | None = None,
+    leaps: bool = False,
     made_by: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """All that determines a trace, as JSON values; the device, the timing, … where not as usual."""
@@ -33,6 +34,8 @@ def describe(
     unusual = dict(made_by or {}) | ({} if timing is None else timing.to_dict())
     if rounds_per_person is not None:
         unusual |= {"rounds_per_person": rounds_per_person}
+    if leaps:
+        unusual |= {"leaps": True}
     if isinstance(runs, range) and runs.start:
         unusual |= {"first_run": runs.start}
     return unusual | {

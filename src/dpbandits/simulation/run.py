@@ -55,13 +55,13 @@ class Watch:
         return self._stop is not None and self._stop.is_set()
 
     def chunk(self, go_on: Callable[[int], int]) -> tuple[int, float]:
-        """Play at most so many rounds: how many it were, and the seconds they took."""
+        """Play about so many rounds: how many it were, and the seconds they took."""
         began = time.thread_time()
         played = go_on(self._size)
         spent = time.thread_time() - began
         self._advance(played)
         # A chunk that ended early, at a pause or with the last run, says little about longer ones.
-        if not self._fixed and (played == self._size or spent > CHUNK_SECONDS):
+        if not self._fixed and (played >= self._size or spent > CHUNK_SECONDS):
             self._size = int(played * min(8.0, max(0.25, CHUNK_SECONDS / max(spent, 1e-6)))) + 1
         return played, spent
 
@@ -95,6 +95,8 @@ class Player:
         grid: NDArray[np.int64],
         watch: Watch,
         rounds_per_person: int | None = None,
+        *,
+        leaps: bool = False,
     ) -> None:
         problem = problem_of(environment, int(grid[-1]), rounds_per_person)
         policy.check(problem)
@@ -107,8 +109,10 @@ class Player:
         self._streams = Streams.of(0)  # every run has them begin anew
         self._places = tuple(place_of(one) for one in self._streams)
         self._code = compiled_for(begun[0], begun[2])
+        self._leaps = True if leaps else None  # by its type the compiler knows which loop it is
         nothing = self._begin(np.stack([state_words(one) for one in self._streams])[np.newaxis])
-        with noticing(lambda: watch.say(self._code.notice(policy.name(), begun[0]))):
+        what = "leaps" if leaps else ""
+        with noticing(lambda: watch.say(self._code.notice(policy.name(), begun[0], what))):
             self._go_on(nothing, 0)  # compiles
 
     def play(self, seeds: Words) -> Iterator[list[Played]]:
@@ -141,12 +145,12 @@ class Player:
         return Block(self._grid, curves, *counts, self._memory, self._first, seeds, self._places)
 
     def _go_on(self, block: Block, rounds: int) -> int:
-        """Play so many rounds, or fewer; how many."""
+        """Play so many rounds, or fewer, in leaps perhaps more; how many."""
         public, secret, world = self._states
         before = self._count(block)
         if rounds > 0:
             pause_if_due(public, secret, self._streams.noise, int(block.done[0]))
-        self._code.run_block(public, secret, world, self._streams, block, rounds)
+        self._code.run_block(public, secret, world, self._streams, block, rounds, self._leaps)
         return self._count(block) - before
 
     def _count(self, block: Block) -> int:
@@ -163,10 +167,11 @@ def begin(
     *,
     timing: Timing | None = None,
     rounds_per_person: int | None = None,
+    leaps: bool = False,
 ) -> Callable[[Sequence[int]], Iterator[list[Played]]]:
     """What plays runs of one policy: in order, and those that are finished after each chunk."""
     if timing is None:
-        player = Player(policy, environment, grid, watch, rounds_per_person)
+        player = Player(policy, environment, grid, watch, rounds_per_person, leaps=leaps)
         return lambda runs: player.play(seeds(runs))
 
     def play_runs(runs: Sequence[int]) -> Iterator[list[Played]]:
@@ -225,7 +230,7 @@ def play_in_flight(
         code.run_in_flight(public, secret, world, streams, ledger, end, *timed)
         return int(ledger.done[0]) - done
 
-    with noticing(lambda: watch.say(code.notice(policy.name(), public, in_flight=True))):
+    with noticing(lambda: watch.say(code.notice(policy.name(), public, "rounds in flight"))):
         go_on(0)  # compiles, plays nothing
     seconds = 0.0
     while ledger.done[0] < grid[-1]:

@@ -115,6 +115,11 @@ class Trace:
         return found
 
     @property
+    def leaps(self) -> bool:
+        """Whether it was played in leaps, which have other draws than round by round."""
+        return bool(self.header.get("leaps", False))
+
+    @property
     def policies(self) -> list[str]:
         """The labels, in the order given."""
         return list(self.curves)

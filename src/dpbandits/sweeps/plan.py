@@ -11,6 +11,7 @@ from dpbandits.notation import typed
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import Budget
 from dpbandits.simulation.gpu import check_gpu_can
+from dpbandits.simulation.leaps import check_can_leap, check_leap_device
 from dpbandits.simulation.replicate import Device, check_can_play
 from dpbandits.sweeps.choices import Choice, chosen_budgets, chosen_policies, chosen_worlds
 from dpbandits.sweeps.unit import Unit, blocks, code_of
@@ -46,6 +47,7 @@ class Plan:
     points: int
     block: int | None
     device: Device
+    leaps: bool = False
 
     @classmethod
     def of(
@@ -60,12 +62,15 @@ class Plan:
         points: int = 100,
         block: int | None = None,
         device: Device = "cpu",
+        leaps: bool = False,
     ) -> "Plan":
         """As for `dpbandits.sweep`; what cannot be right is refused before anything is played."""
         checks.integer(least=1, limit=_MOST_RUNS, runs=runs)
         checks.seed(seed)
         checks.integer(least=1, limit=checks.MOST_ACTIONS, points=points)
         checks.one_of(("cpu", "cuda"), device=device)
+        if leaps:
+            check_leap_device(device)
         if block is not None:
             checks.integer(least=1, limit=checks.MOST_ACTIONS, block=block)
         lengths = [rounds] if isinstance(rounds, int) else checks.sequence("rounds", rounds)
@@ -74,7 +79,11 @@ class Plan:
         if not lengths or len(set(lengths)) < len(lengths):
             raise InvalidInput(f"expected rounds that differ, got {checks.shown(rounds)}")
         made = _Combinations(
-            chosen_policies(policies), chosen_worlds(environments), chosen_budgets(budgets), device
+            chosen_policies(policies),
+            chosen_worlds(environments),
+            chosen_budgets(budgets),
+            device,
+            leaps,
         )
         cells = tuple(made.cells([int(length) for length in lengths]))
         return cls(
@@ -85,13 +94,15 @@ class Plan:
             points=int(points),
             block=block,
             device=device,
+            leaps=bool(leaps),
         )
 
     def units(self) -> Iterator[tuple[Cell, Unit]]:
         """Blocks of runs of every cell. More runs later begin with the same blocks."""
         for cell in self.cells:
             code = code_of(cell.policy, cell.environment)
-            for runs in blocks(cell.rounds, self.runs, self.points, self.device, self.block):
+            size = self.device, self.block
+            for runs in blocks(cell.rounds, self.runs, self.points, *size, leaps=self.leaps):
                 yield (
                     cell,
                     Unit(
@@ -102,6 +113,7 @@ class Plan:
                         seed=self.seed,
                         points=self.points,
                         device=self.device,
+                        leaps=self.leaps,
                         code=code,
                     ),
                 )
@@ -116,9 +128,10 @@ class _Combinations:
         worlds: dict[str, Environment],
         budgets: list[Budget],
         device: Device,
+        leaps: bool,
     ) -> None:
         self._policies, self._worlds, self._budgets = policies, worlds, budgets
-        self._device = device
+        self._device, self._leaps = device, leaps
         self.left_out: list[str] = []
 
     def cells(self, lengths: list[int]) -> list[Cell]:
@@ -161,6 +174,8 @@ class _Combinations:
             check_can_play(cell.label, cell.policy, problem, cell.rounds)
             if self._device == "cuda":
                 check_gpu_can(cell.label, cell.policy, problem)
+            if self._leaps:
+                check_can_leap(cell.label, cell.policy, problem, cell.environment)
         except (InvalidInput, BudgetNotAccepted, HorizonReached) as error:
             self._leave_out(f"{cell}: {error}")
             return False

@@ -30,6 +30,7 @@ def sweep(
     results: str | Path,
     points: int = 100,
     device: Device = "cpu",
+    leaps: bool = False,
     threads: int | None = None,
     on: "Client | str | None" = None,
     block: int | None = None,
@@ -47,7 +48,7 @@ def sweep(
     with one folder share the work. A block has about 2·10⁷ rounds unless `block` says how many runs.
 
     Units are played in `threads`, on a Dask cluster (`on=client` or the address of its scheduler), with
-    the same numbers, or with `device="cuda"` on a GPU, with the same law.
+    the same numbers, or with `device="cuda"` on a GPU, or in `leaps`, with the same law.
 
     The table has the columns policy, policy_recipe, budget, epsilon, delta, mu, rho, order, divergence,
     world, world_recipe, seed, rounds, run, round, regret, reward and optimum, and one for each option
@@ -63,6 +64,7 @@ def sweep(
         points=points,
         block=block,
         device=device,
+        leaps=leaps,
     )
     return play_plan(plan, Folder(results), threads=threads, on=on, progress=progress)
 

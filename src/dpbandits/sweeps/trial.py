@@ -9,6 +9,7 @@ from dpbandits.wording import counted, short_exponent
 
 _SECONDS = 0.05  # of work for each kind: enough to time it
 _FIRST = 1000  # rounds
+_RUNS = 1000  # in leaps, where one alone takes no time
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def forecast(
 
 def _pace(unit: Unit, bar: RoundsBar) -> float:
     """Seconds a round, compilation apart."""
-    runs, length = unit.runs if unit.device == "cuda" else range(1), min(unit.rounds, _FIRST)
+    runs = unit.runs if unit.device == "cuda" else range(_RUNS if unit.leaps else 1)
+    length = min(unit.rounds, _FIRST)
     while True:
         trace = replace(unit, rounds=length, runs=runs).play(progress=bar)
         (seconds,) = trace.seconds.values()

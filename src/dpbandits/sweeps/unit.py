@@ -47,6 +47,7 @@ VERSIONS = {
 
 # A unit has about this many rounds (seconds of work), and at most so many rows in its table.
 _ROUNDS: dict[Device, int] = {"cpu": 20_000_000, "cuda": 20_000_000_000}
+_ROUNDS_IN_LEAPS = 5_000_000_000
 _ROWS = 10_000_000
 
 
@@ -63,6 +64,7 @@ class Unit:
     timing: Timing = field(default_factory=Timing)
     rounds_per_person: int | None = None
     device: Device = "cpu"
+    leaps: bool = False
     code: str = ""  # of a policy or world from outside this package: see `code_of`
 
     @property
@@ -85,7 +87,7 @@ class Unit:
             "made_by": _made_by(self.device),
             "versions": VERSIONS,
             "code": self.code,
-        }
+        } | ({"leaps": True} if self.leaps else {})
         text = json.dumps(record, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -98,6 +100,7 @@ class Unit:
             self.runs,
             self.seed,
             device=self.device,
+            leaps=self.leaps,
             threads=threads,
             progress=progress,
             points=self.points,
@@ -106,9 +109,13 @@ class Unit:
         )
 
 
-def blocks(rounds: int, runs: int, points: int, device: Device, size: int | None = None) -> list[range]:
+def blocks(
+    rounds: int, runs: int, points: int, device: Device, size: int | None = None, *, leaps: bool = False
+) -> list[range]:
     """Runs cut into pieces of some seconds' work each. More runs begin with the same pieces."""
-    most = min(_ROUNDS[device] // rounds, _ROWS // points, checks.MOST_ACTIONS)
+    most = min(
+        (_ROUNDS_IN_LEAPS if leaps else _ROUNDS[device]) // rounds, _ROWS // points, checks.MOST_ACTIONS
+    )
     step = size or max(1, most)
     return [range(first, min(runs, first + step)) for first in range(0, runs, step)]
 

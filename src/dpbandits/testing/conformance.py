@@ -4,6 +4,7 @@ All but one are exact. `check_beats_uniform` is statistical: a policy that is no
 play passes it with probability below 10⁻⁶ (one-sided normal test on independent runs).
 """
 
+import copy
 import dataclasses
 import inspect
 import json
@@ -18,7 +19,8 @@ import numpy as np
 
 from dpbandits.audit import replay, report_cost
 from dpbandits.audit.watching import ReadRounds
-from dpbandits.engine import arguments, bare, leaves
+from dpbandits.engine import arguments, bare, has_pauses, knows_ahead, leaves, steps_of
+from dpbandits.engine import state_bytes as bytes_of
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.errors import (
     BudgetNotAccepted,
@@ -149,6 +151,39 @@ def check_in_flight(policy: Policy, world: Environment) -> None:
         for chunk in (13, ROUNDS):
             totals = simulated_totals(one, world, seed, ROUNDS, chunk, places)
             require(totals == plain.totals, policy, f"the simulation ({places} open) must agree bitwise")
+
+
+def check_leaps(policy: Policy, world: Environment) -> None:
+    """A state that says how long it will play an arm does so, and may learn of those rounds at once."""
+    problem = world.problem(ROUNDS)
+    for one in {policy, short_form(policy)}:
+        public, secret = one.begin(problem)
+        if knows_ahead(type(public)) and not has_pauses(public):
+            _knows_ahead(one, public, secret, world)
+
+
+def _knows_ahead(policy: Policy, public: Any, secret: Any, world: Environment) -> None:
+    """One round at a time; after each a copy learns of all since the last choice."""
+    (noise, explore, chance), state = Streams.of(run_seed(10, 0)), world.world()
+    steps, certain, taken, total, last, copied = steps_of(public), 0, 0, 0.0, -1, (public, secret)
+    for _ in range(ROUNDS):
+        context = state.offer(chance)
+        before = bytes_of(public, secret), noise.bit_generator.state
+        action = steps.decide(public, secret, context, noise, explore)
+        if certain == 0:
+            taken, total, last, copied = 0, 0.0, action, copy.deepcopy((public, secret))
+        else:
+            same = before == (bytes_of(public, secret), noise.bit_generator.state)
+            require(same and action == last, policy, "what it says of rounds ahead must come true")
+        certain = max(certain, public.rounds_ahead(action))
+        require(certain > 0, policy, "the round that was decided is one of those ahead")
+        reward = float(chance.random() < 0.5)
+        public.observe(secret, context, action, reward)
+        certain, taken, total = certain - 1, taken + 1, total + reward
+        many = copy.deepcopy(copied)
+        many[0].observe_many(many[1], action, taken, total)
+        alike = bytes_of(*many) == bytes_of(public, secret)
+        require(alike, policy, "rounds learned of at once must leave the state of one by one")
 
 
 def check_rounds(policy: Policy, world: Environment) -> None:
@@ -406,6 +441,7 @@ CHECKS: tuple[Callable[[Policy, Environment], None], ...] = (
     check_budgets,
     check_three_ways,
     check_in_flight,
+    check_leaps,
     check_rounds,
     check_rewards,
     check_noise_off,

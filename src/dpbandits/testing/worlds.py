@@ -1,12 +1,14 @@
 """The promises every world makes, each a check that raises `ConformanceError` when it is broken.
 
-All but two are exact. `check_pay` fails a world that keeps its promise with probability below 10⁻⁶: it
+All but three are exact. `check_pay` fails a world that keeps its promise with probability below 10⁻⁶: it
 compares average rewards with the means that `settle` gives, for each action and for all together, by the
 empirical Bernstein bound of Maurer & Pontil (2009), which holds for any rewards in the declared range.
-`check_uniform_regret` does so too, as far as the regret of 40 independent runs is normal.
+So does `check_pay_many`, of means and variances of sums, and `check_uniform_regret`, as far as the
+regret of 40 independent runs is normal.
 """
 
 import inspect
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ import numpy as np
 import scipy  # whose parts, slow to import, are loaded at their first use
 from numpy.typing import NDArray
 
-from dpbandits.engine import arguments, bare, state_bytes
+from dpbandits.engine import arguments, bare, pays_many, state_bytes
 from dpbandits.engine.streams import Streams, run_seed
 from dpbandits.errors import ConformanceError, InvalidInput
 from dpbandits.policies.testing import rehearse
@@ -31,6 +33,7 @@ from dpbandits.worlds import Environment
 _FAILURE = 1e-6
 _ROUNDING = 1e-9  # sums of means may be added up in another order
 _ROUNDS, _PAYS = 200, 100  # decision sets that are looked at, and rewards drawn for each
+_SUMS, _COUNTS = 2000, (1, 3, 1000)  # sums drawn at once, and of how many rewards
 _UNIFORM_ROUNDS, _UNIFORM_RUNS = 1000, 40
 
 
@@ -170,6 +173,31 @@ def check_pay(world: Environment) -> None:
         require(abs(off) <= error, world, said)
 
 
+def check_pay_many(world: Environment) -> None:
+    """Sums drawn at once are of rewards 0 and 1 with the mean that `settle` gives."""
+    state, (_, _, chance), problem = world.world(), Streams.of(run_seed(12, 0)), world.problem(_ROUNDS)
+    if not (pays_many(type(state)) and isinstance(problem, Arms)):
+        return
+    for action, count in itertools.product(range(problem.arms), _COUNTS):
+        sums = [state.pay_many(action, count, chance) for _ in range(_SUMS)]
+        whole = all(0 <= one <= count and one == int(one) for one in sums)
+        require(whole, world, f"{count} rewards of 0 or 1 must add up to a whole number up to {count}")
+        require(state.settle(None, action, sums[0])[2] == sums[0], world, "settle must give sums back")
+        mean = state.settle(None, action, sums[0])[1]
+        spread = mean * (1.0 - mean)
+        surprises = [one / count - mean for one in sums]
+        for found, width, what in (
+            (surprises, 1.0, "mean"),
+            ([count * one**2 - spread for one in surprises], count, "variance"),
+        ):
+            off, error = (
+                math.fsum(found) / _SUMS,
+                _bernstein(found, width, 2 * problem.arms * len(_COUNTS)),
+            )
+            said = f"the {what} of {count} rewards of action {action} is off by {off:+.3g}"
+            require(abs(off) <= error, world, f"{said}, and chance explains {error:.2g}")
+
+
 def _label(key: tuple[Any, ...]) -> str:
     if not key:
         return "all actions together"
@@ -237,6 +265,7 @@ WORLD_CHECKS: tuple[Callable[[Environment], None], ...] = (
     check_rewards,
     check_settle,
     check_pay,
+    check_pay_many,
     check_chances,
     check_compiled,
     check_uniform_regret,

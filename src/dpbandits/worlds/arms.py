@@ -90,6 +90,10 @@ class BernoulliWorld(NamedTuple):
         """1 when this round's uniform falls below the arm's mean."""
         return 1.0 if chance.random() < self.means[action] else 0.0
 
+    def pay_many(self, action: int, count: int, chance: Chance) -> float:
+        """How many of them are 1."""
+        return float(chance.binomial(count, self.means[action]))
+
     def settle(self, context: None, action: int, reward: float) -> tuple[float, float, float]:
         """The best mean, the arm's mean, the reward."""
         return self.best, self.means[action], reward

@@ -97,8 +97,14 @@ def fill(turns: Turns, buffers: Buffers, arm: int, reward: float) -> bool:
 
     True if the batch is now full.
     """
-    buffers.open[arm, 0] += centred(reward)
-    turns.left[arm] -= 1
+    return fill_many(turns, buffers, arm, 1, centred(reward))
+
+
+@register_jitable(forceinline=True)
+def fill_many(turns: Turns, buffers: Buffers, arm: int, count: int, total: float) -> bool:
+    """The same with several rounds, at most those that are left, and the sum of centred rewards."""
+    buffers.open[arm, 0] += total
+    turns.left[arm] -= count
     if turns.left[arm] == 0:
         make_due(turns.full, arm)
         return True
@@ -260,6 +266,18 @@ class InTurn:
     def observe(self: Any, secret: Buffers, context: None, action: int, reward: float) -> None:
         """Fill the arm's open batch."""
         if fill(self.turns, secret, action, reward):
+            end_episode(self)
+
+    def rounds_ahead(self: Any, action: int) -> int:
+        """The rounds of the arm's open batch that are left: its episode ends with them.
+
+        Before arms are compared it is the first whose first batch is not full, which is no other then.
+        """
+        return int(self.turns.left[action])
+
+    def observe_many(self: Any, secret: Buffers, action: int, count: int, total: float) -> None:
+        """Fill the arm's open batch with rewards that are 0 or 1: halves, whose sums are exact."""
+        if fill_many(self.turns, secret, action, count, total - 0.5 * count):
             end_episode(self)
 
     def lingers(self: Any) -> bool:
