@@ -104,8 +104,7 @@ def main() -> None:
     if chosen.tails:
         began = time.perf_counter()
         for family in tails.ALL:
-            of_arms = len(family.round_by_round()) < len(family.instances)
-            if chosen.only not in (None, family.name) or (chosen.leaps and not of_arms):
+            if chosen.only not in (None, family.name) or (chosen.leaps and not family.leaps()):
                 continue
             tails.measure_tails(chosen.out, family, chosen.device, leaps=chosen.leaps)
             print(f"{tails.tails_section(chosen.out, family)}\n{time.perf_counter() - began:.0f} s")

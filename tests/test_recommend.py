@@ -1,5 +1,7 @@
 """Which policy is recommended for arms, against what is measured on random ones."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import NoiseAwareIMED, SequentialHalving
 from dpbandits.privacy.budgets import Budget, GaussianDP, PureDP
+from dpbandits.privacy.guarantees import Trust
 from dpbandits.worlds import BernoulliArms
 
 _WORLDS, _RUNS = 12, 10
@@ -54,12 +57,12 @@ def test_what_is_recommended_loses_less(budget: Budget, case: str) -> None:
 def test_a_rate_is_for_arms_that_a_server_may_see() -> None:
     found = dpb.recommend(dpb.Arms(34, horizon=100_000), PureDP(1.0), rate=0.01)
     assert isinstance(found.policy, SequentialHalving) and found.policy.rounds == 10_000
-    for problem, trust in ((dpb.LinearContexts(3), None), (dpb.Arms(5), "local")):
+    for problem, trust in ((dpb.LinearContexts(3), Trust.JOINT), (dpb.Arms(5), Trust.LOCAL)):
         with pytest.raises(InvalidInput, match="of use for arms"):
-            dpb.recommend(problem, PureDP(1.0), rate=0.01, trust=trust)  # type: ignore[call-overload]
-    for rate in (0.0, 1.5, "much"):
+            dpb.recommend(problem, PureDP(1.0), rate=0.01, trust=trust)
+    for rate in (0.0, 1.5, math.nan):
         with pytest.raises(InvalidInput, match="rate"):
-            dpb.recommend(dpb.Arms(5), PureDP(1.0), rate=rate)  # type: ignore[call-overload]
+            dpb.recommend(dpb.Arms(5), PureDP(1.0), rate=rate)
 
 
 def test_arms_that_come_and_go_are_never_searched_among() -> None:

@@ -46,12 +46,12 @@ def test_families_of_arms_are_measured_in_leaps_but_where_rewards_are_no_coins(t
     tails = tails._replace(instances=some, budgets=tails.budgets[:1])
     path = measure_tails(tmp_path, tails, device="cpu", leaps=True, runs=20, rounds=3000)
     record = json.loads(path.read_text())
-    assert record["device"] == "cpu, in leaps but for exponential"
+    assert record["device"] == "cpu, in leaps where the policy and the rewards allow it"
     rows = {row["instance"]: row for row in record["rows"]}
     usual = {row["instance"]: row for row in tail_rows(tails, runs=20, rounds=3000)}
     assert rows["exponential"] == usual["exponential"]
     assert rows["5 arms"]["mean regret"] != usual["5 arms"]["mean regret"]
-    assert "(cpu, in leaps but for exponential)" in tails_section(tmp_path, tails)
+    assert "(cpu, in leaps where the policy and the rewards allow it)" in tails_section(tmp_path, tails)
     assert "--device cpu --leaps --out docs`" in tails_section(tmp_path, tails)
 
 

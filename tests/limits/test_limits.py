@@ -17,6 +17,7 @@ from dpbandits.limits import (
     bounded_divergence,
     burnetas_katehakis,
     conjectured_order,
+    imed_level,
     joint_minimax,
     known_limit,
     lai_robbins,
@@ -28,6 +29,7 @@ from dpbandits.limits import (
     talebi_proutiere,
 )
 from dpbandits.policies.arms.shared.divergences import bernoulli_kl, private_kl
+from dpbandits.privacy.budgets import Budget
 from dpbandits.worlds import BernoulliArms, LoggedArms, MatroidArms, TruncatedExponentialArms
 
 MEANS = (0.75, 0.625, 0.5, 0.375, 0.25)
@@ -231,6 +233,20 @@ def test_the_price_of_no_disasters_by_hand() -> None:
     assert regret_without_disasters((0.98, 0.5), 1e-6, 0.05) == 0.0  # nothing is as good as 1.03
     with pytest.raises(InvalidInput, match=r"must lead by at least the gap, 0\.2"):
         regret_without_disasters(MEANS, 1e-6, 0.2)
+
+
+def test_the_level_of_imed_by_hand() -> None:
+    """Numbers that were found by other means; and one arm whose plays are written down."""
+    expected: dict[Budget, int] = {dpb.PureDP(0.1): 253, dpb.PureDP(0.25): 121, dpb.PureDP(4.0): 52}
+    expected |= {dpb.NonPrivate(): 52}
+    expected |= {dpb.GaussianDP(0.25): 89, dpb.GaussianDP(1.0): 56, dpb.GaussianDP(5.0): 52}
+    for budget, level in expected.items():
+        assert imed_level(MEANS, 100_000, budget) == pytest.approx(level, abs=0.6), str(budget)
+    # At 40 plays of an arm at ¼ against ½, T is 40·exp(40 kl).
+    rounds = round(40 * math.exp(40 * bernoulli_kl(0.25, 0.5)))
+    assert imed_level((0.25, 0.5), rounds, dpb.NonPrivate()) == pytest.approx(0.25 * 40, rel=1e-3)
+    assert imed_level((0.5, 0.5), 1000, dpb.NonPrivate()) == 0.0
+    assert imed_level((0.5, 0.499), 100, dpb.NonPrivate()) <= 0.1  # never more than all rounds cost
 
 
 def test_a_policy_that_forgets_nothing_pays_the_price() -> None:

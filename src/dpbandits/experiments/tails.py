@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from dpbandits.experiments.arms_leaderboard import INSTANCES, ROUNDS, ArmsLeaderboard
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.experiments.matroid_leaderboard import MatroidLeaderboard
-from dpbandits.limits import regret_without_disasters
+from dpbandits.limits import imed_level, regret_without_disasters
+from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, PureDP
 from dpbandits.problems import (
     GraphicMatroid,
@@ -28,9 +29,9 @@ from dpbandits.problems import (
     UniformMatroid,
 )
 from dpbandits.recommend import recommend
-from dpbandits.reports.tables import Row, markdown_table
+from dpbandits.reports.tables import Ratio, Row, markdown_table
 from dpbandits.simulation import simulate
-from dpbandits.simulation.leaps import world_can_leap
+from dpbandits.simulation.leaps import policy_can_leap, world_can_leap
 from dpbandits.simulation.replicate import Device
 from dpbandits.wording import ROUNDING, counted
 from dpbandits.worlds import BernoulliArms, Environment, MatroidArms
@@ -40,6 +41,7 @@ _MANY = 10.0  # times the mean: a run that is worse is a disaster
 _SEED = 1
 _SHARE, _GAP = 2e-6, 0.05  # of runs that may be lost, where the best arm leads by so much
 _LEAST = "least mean without disasters"
+_LEVEL = "times IMED's level"
 
 
 class Instance(NamedTuple):
@@ -64,26 +66,24 @@ class Tails(NamedTuple):
         """The name of the file that holds what was measured."""
         return f"{self.name.replace('-', '_')}.json"
 
-    def round_by_round(self) -> list[str]:
-        """The instances that cannot be played in leaps."""
-        return [name for name, one in self.instances.items() if not world_can_leap(one.environment)]
+    def leaps(self) -> bool:
+        """Whether its instances can be played in leaps, at least by some policies."""
+        return any(world_can_leap(one.environment) for one in self.instances.values())
 
 
-_MILLION, _TENTH, _ON_CPU = 1_000_000, 100_000, 30_000
+_MILLION, _TENTH, _FEW = 1_000_000, 100_000, 10_000
+_ROUND_BY_ROUND = "exponential", "100 arms"  # at some budgets: fewer, where there is no GPU
 
 
 def _drawn() -> dict[str, Instance]:
-    """Five instances of 2 to 8 arms; the best leads by 0.05 to 0.12, the others are anywhere below.
-
-    Of as many runs as a CPU plays in minutes.
-    """
+    """Five instances of 2 to 8 arms; the best leads by 0.05 to 0.12, the others are anywhere below."""
     chance, found = np.random.default_rng(2026), {}
     for number, arms in enumerate((2, 3, 4, 6, 8), 1):
         best = chance.uniform(0.15, 0.95)
         second = best - chance.uniform(0.05, 0.12)
         means = (best, second, *chance.uniform(0.02, second, arms - 2))
         world = BernoulliArms(tuple(round(float(mean), 3) for mean in means))
-        found[f"drawn {number}"] = Instance(world, _ON_CPU, held_out=True)
+        found[f"drawn {number}"] = Instance(world, _TENTH, held_out=True)
     return found
 
 
@@ -105,8 +105,8 @@ ARMS = Tails(
             BernoulliArms((0.7, *[0.6] * 3, *[0.5] * 3, *[0.4] * 3)), _MILLION, held_out=True
         ),
         **{
-            name: Instance(INSTANCES[name], _TENTH)
-            for name in ("gap .02", "20 arms", "clicks", "exponential", "100 arms")
+            name: Instance(INSTANCES[name], _FEW if name in _ROUND_BY_ROUND else _TENTH)
+            for name in ("gap .02", "20 arms", "clicks", *_ROUND_BY_ROUND)
         },
     },
     budgets=(
@@ -193,7 +193,7 @@ def tail_rows(
     for name, instance in tails.instances.items():
         for budget in tails.budgets:
             environment = instance.environment
-            policy = recommend(environment.problem(rounds), budget).policy
+            policy = recommend(environment.problem(ROUNDS), budget).policy
             policy = dataclasses.replace(policy, **tails.settings)
             trace = simulate(
                 {"it": policy},
@@ -203,15 +203,21 @@ def tail_rows(
                 seed=_SEED,
                 points=1,
                 progress=False,
-                leaps=leaps and world_can_leap(environment),
+                leaps=leaps and can_leap(policy, environment, rounds),
                 **options,
             )
             yield {
                 "instance": name,
+                "policy": policy.name(),
                 "held out": "yes" if instance.held_out else "",
                 "guarantee": str(budget),
                 **_summary(trace.regret("it")[:, -1]),
             }
+
+
+def can_leap(policy: Policy, environment: Environment, rounds: int) -> bool:
+    """Whether a policy can be played in leaps on an environment."""
+    return world_can_leap(environment) and policy_can_leap(policy, environment.problem(rounds))
 
 
 def _summary(regret: NDArray[np.float64]) -> Row:
@@ -235,8 +241,7 @@ def measure_tails(
     path = folder / tails.file()
     made_by: dict[str, str] = about_gpu() if device == "cuda" else {"device": device}
     if leaps:
-        apart = ", ".join(tails.round_by_round())
-        made_by["device"] += ", in leaps" + (f" but for {apart}" if apart else "")
+        made_by["device"] += ", in leaps where the policy and the rewards allow it"
     record: dict[str, Any] = {**made_by, "rounds": ROUNDS, "seed": _SEED, "rows": []}
     for row in tail_rows(tails, device=device, leaps=leaps, **options):
         record["rows"].append(row)
@@ -251,7 +256,10 @@ def tails_section(folder: Path, tails: Tails) -> str:
     if not path.exists():
         return ""
     record = json.loads(path.read_text(encoding="utf-8"))
-    rows = [row | _least_mean(tails.instances[row["instance"]]) for row in record["rows"]]
+    rows = [
+        row | _level(row, tails) | _least_mean(tails.instances[row["instance"]])
+        for row in record["rows"]
+    ]
     device = " ".join(record.get(name, "") for name in ("device", "gpu", "generator")).strip()
     option = " --device cpu --leaps" if "in leaps" in device else ""
     return (
@@ -290,6 +298,17 @@ def _least_mean(instance: Instance) -> Row:
     return {_LEAST: least}
 
 
+def _level(row: Row, tails: Tails) -> Row:
+    """The mean as a multiple of what the index of IMED alone would have cost."""
+    world = tails.instances[row["instance"]].environment
+    if isinstance(world, MatroidArms):
+        return {}
+    if not isinstance(world, BernoulliArms):
+        return {_LEVEL: ""}
+    held = next(budget for budget in tails.budgets if str(budget) == row["guarantee"])
+    return {_LEVEL: Ratio(row["mean regret"] / imed_level(world.arm_means(), ROUNDS, held))}
+
+
 def _price(rows: list[Row]) -> str:
     if not any(row.get(_LEAST) for row in rows):
         return ""
@@ -297,5 +316,6 @@ def _price(rows: list[Row]) -> str:
     return (
         f" The {_LEAST} is what every policy, private or not, loses on average if, wherever the best "
         f"arm leads by {_GAP:g}, it has most of the rounds in all but {lost} of 10⁶ runs "
-        "([a bound](limits.md#regret_without_disasters)): fewer bad runs are bought by a larger mean."
+        "([a bound](limits.md#regret_without_disasters)): fewer bad runs are bought by a larger mean. "
+        "[IMED's level](limits.md#imed_level) is no bound: what its index alone would cost."
     )

@@ -14,7 +14,8 @@ ln T.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from dpbandits import checks
 from dpbandits.errors import InvalidInput
 from dpbandits.policies.arms.shared.divergences import bernoulli_kl, private_kl
+from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
 from dpbandits.wording import ROUNDING
 
 
@@ -143,6 +145,56 @@ def regret_without_disasters(means: Sequence[float], lost: float, gap: float) ->
         return 0.0
     told = (1.0 - 2.0 * lost) * math.log((1.0 - lost) / lost)
     return math.fsum((best - mean) * told / bernoulli_kl(mean, raised) for mean in others)
+
+
+def imed_level(means: Sequence[float], rounds: int, budget: Budget) -> float:
+    """Not a bound: regret if every arm is left once its exact evidence says so to the index of IMED.
+
+    Σ Δ n over the arms below the best, with Λ(n) + ln n = ln T. Λ(n) is the rate at which n rewards of
+    mean x, released once, speak against a mean of q = μ*: n·d_ε(x, q) under ε-DP, the least
+    n·kl(z, q) + ½ (μ n (z − x))² over z under μ-GDP, n·kl(x, q) without privacy. It leaves out chance
+    and batches, which cost more.
+
+    >>> from dpbandits.privacy.budgets import PureDP
+    >>> round(imed_level((0.75, 0.625, 0.5, 0.375, 0.25), 100_000, PureDP(1.0)))
+    56
+    """
+    checks.integer(least=2, rounds=rounds)
+    best, *others = sorted(checked_means(means), reverse=True)
+    regret = 0.0
+    for mean in others:
+        if mean < best:
+            plays = _root(partial(_missing, mean, best, rounds, budget))
+            regret += (best - mean) * min(plays, float(rounds))
+    return regret
+
+
+def _missing(mean: float, best: float, rounds: int, budget: Budget, n: float) -> float:
+    """Λ(n) + ln n − ln T."""
+    return _rate(n, mean, best, budget) + math.log(n) - math.log(rounds)
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a rising function of n ≥ 1 crosses 0; 1 if it is above from the start."""
+    if rising(1.0) >= 0.0:
+        return 1.0
+    high = 2.0
+    while rising(high) < 0.0:
+        high *= 2.0
+    return float(scipy.optimize.brentq(rising, high / 2.0, high))
+
+
+def _rate(n: float, x: float, q: float, budget: Budget) -> float:
+    """Λ(n)."""
+    if isinstance(budget, PureDP):
+        return n * private_kl(x, q, budget.epsilon)
+    if isinstance(budget, NonPrivate):
+        return n * bernoulli_kl(x, q)
+    mu = budget.to_gaussian().mu
+    found = scipy.optimize.minimize_scalar(
+        lambda z: n * bernoulli_kl(z, q) + 0.5 * (mu * n * (z - x)) ** 2, bounds=(x, q), method="bounded"
+    )
+    return float(found.fun)
 
 
 def least_pulls(n: int, epsilon: float, gap: float) -> float:

@@ -97,14 +97,8 @@ def fill(turns: Turns, buffers: Buffers, arm: int, reward: float) -> bool:
 
     True if the batch is now full.
     """
-    return fill_many(turns, buffers, arm, 1, centred(reward))
-
-
-@register_jitable(forceinline=True)
-def fill_many(turns: Turns, buffers: Buffers, arm: int, count: int, total: float) -> bool:
-    """The same with several rounds, at most those that are left, and the sum of centred rewards."""
-    buffers.open[arm, 0] += total
-    turns.left[arm] -= count
+    buffers.open[arm, 0] += centred(reward)
+    turns.left[arm] -= 1
     if turns.left[arm] == 0:
         make_due(turns.full, arm)
         return True
@@ -277,7 +271,10 @@ class InTurn:
 
     def observe_many(self: Any, secret: Buffers, action: int, count: int, total: float) -> None:
         """Fill the arm's open batch with rewards that are 0 or 1: halves, whose sums are exact."""
-        if fill_many(self.turns, secret, action, count, total - 0.5 * count):
+        secret.open[action, 0] += total - 0.5 * count
+        self.turns.left[action] -= count
+        if self.turns.left[action] == 0:
+            make_due(self.turns.full, action)
             end_episode(self)
 
     def lingers(self: Any) -> bool:
