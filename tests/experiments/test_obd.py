@@ -86,6 +86,11 @@ def test_both_figures_and_their_claims(
         for trace in [Trace.load(folder / "budgets" / f"{name}.parquet")]
     }
     assert [claim.holds for claim in budgets.claims(lost, Scale.quick)][:3] == [False] * 3
+    # And the recommendation where it loses all, and others do not.
+    for trace in lost.values():
+        for name in set(trace.policies) - {setting.RECOMMENDED}:
+            trace.curves[name][:, :, 0] *= 1e-3
+    assert [claim.holds for claim in budgets.claims(lost, Scale.quick)][3:5] == [False] * 2
 
 
 def _all_lost(curves: np.ndarray) -> np.ndarray:

@@ -66,6 +66,17 @@ def ratio_of(above: ArrayLike, below: ArrayLike) -> Interval:
     return Interval(value, value * math.exp(-reach), value * math.exp(reach))
 
 
+def ratio_across(above: Sequence[ArrayLike], below: Sequence[ArrayLike]) -> Interval:
+    """The geometric mean over settings, such as worlds, of ratios of means of independent runs."""
+    value, terms, share = 0.0, [], 1.0 / len(above)
+    for pair in zip(above, below, strict=True):
+        for sign, (mean, variance, size) in zip((1.0, -1.0), map(_relative, pair), strict=True):
+            value += sign * share * math.log(mean)
+            terms.append((share, variance, size))
+    reach = _reach(terms)
+    return Interval(math.exp(value), math.exp(value - reach), math.exp(value + reach))
+
+
 def slope_across(x: ArrayLike, samples: Sequence[ArrayLike]) -> Interval:
     """The slope of ln(mean) against ln(x), where each x has independent runs of its own."""
     weights = _slope_weights(x)

@@ -28,7 +28,7 @@ class Horizons(Figure):
     def describe_scale(self, scale: Scale) -> str:
         """Rounds and runs."""
         horizons = ", ".join(f"{rounds:,}" for rounds in setting.HORIZONS[scale])
-        return f"T = {horizons}; {len(setting.worlds())} worlds, {setting.RUNS[scale]} runs each"
+        return f"T = {horizons}; {setting.worlds_and_runs(scale)}"
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """Those of the other figure."""

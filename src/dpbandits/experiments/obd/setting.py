@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbandits import offline
 from dpbandits.errors import InvalidInput
@@ -18,7 +19,9 @@ from dpbandits.policies import LocalPolicy, Policy
 from dpbandits.policies.arms import BetaThompson, NoiseAwareIMED, PrivateIMED
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.problems import Arms
+from dpbandits.recommend import recommend
 from dpbandits.simulation import Trace
+from dpbandits.simulation.leaps import policy_can_leap
 from dpbandits.worlds import LoggedArms
 
 DATA = "DPBANDITS_OBD"
@@ -34,6 +37,9 @@ PRIOR_ROWS = 1000
 BUDGETS: tuple[Budget, ...] = (PureDP(0.1), PureDP(1.0), PureDP(4.0), GaussianDP(1.0))
 HORIZONS = {Scale.quick: (100_000, 1_000_000), Scale.paper: (100_000, 1_000_000, 10_000_000)}
 RUNS = {Scale.quick: 2, Scale.paper: 5}
+LEAPING_RUNS = {Scale.quick: 20, Scale.paper: 50}  # of policies that can be played in leaps
+RECOMMENDED = "recommended"
+RATE = 0.005  # about what a row pays on average: all that the recommendation is told of a world
 
 
 def folder() -> Path | None:
@@ -102,25 +108,73 @@ def policies(budget: Budget) -> dict[str, Policy]:
     return {name: one for name, one in found.items() if not isinstance(one, LocalPolicy)}
 
 
+def recommended(environment: LoggedArms, budget: Budget, rounds: int) -> Policy:
+    """What is recommended to somebody who knows how many items and rounds there are, and RATE."""
+    return recommend(environment.problem(rounds), budget, rate=RATE).policy
+
+
+def names(budget: Budget) -> list[str]:
+    """Of all that is played at a budget."""
+    return [*policies(budget), *([] if isinstance(budget, NonPrivate) else [RECOMMENDED])]
+
+
+def others(budget: Budget, rounds: int) -> list[str]:
+    """All policies but one that is what is recommended in every world."""
+    chosen = [recommended(environment, budget, rounds) for environment in worlds().values()]
+    return [name for name, one in policies(budget).items() if any(one != them for them in chosen)]
+
+
+def worlds_and_runs(scale: Scale) -> str:
+    """In words."""
+    return f"{len(worlds())} worlds, {RUNS[scale]} runs each ({LEAPING_RUNS[scale]} in leaps)"
+
+
 def simulations(scale: Scale) -> dict[str, Simulation]:
-    """Every world, budget and horizon, by such a name."""
-    return {
-        name_of(world, budget, rounds): Simulation(
-            policies=policies(budget),
-            environment=environment,
-            rounds=rounds,
-            runs=RUNS[scale],
-            points=10,
-        )
-        for world, environment in worlds().items()
-        for budget in (*BUDGETS, NonPrivate())
-        for rounds in HORIZONS[scale]
-    }
+    """Every world, budget and horizon, by such a name; apart what is played in leaps."""
+    found = {}
+    for world, environment in worlds().items():
+        for budget in (*BUDGETS, NonPrivate()):
+            for rounds in HORIZONS[scale]:
+                every = policies(budget)
+                if not isinstance(budget, NonPrivate):
+                    every[RECOMMENDED] = recommended(environment, budget, rounds)
+                problem = environment.problem(rounds)
+                for leaps in (False, True):
+                    them = {x: one for x, one in every.items() if policy_can_leap(one, problem) == leaps}
+                    if them:
+                        found[name_of(world, budget, rounds, leaps=leaps)] = Simulation(
+                            policies=them,
+                            environment=environment,
+                            rounds=rounds,
+                            runs=(LEAPING_RUNS if leaps else RUNS)[scale],
+                            points=10,
+                            leaps=leaps,
+                        )
+    return found
 
 
-def name_of(world: str, budget: Budget, rounds: int) -> str:
+def name_of(world: str, budget: Budget, rounds: int, *, leaps: bool) -> str:
     """Of a simulation."""
-    return f"{world}, {budget}, {rounds}"
+    return f"{world}, {budget}, {rounds}" + (", in leaps" if leaps else "")
+
+
+def trace_of(traces: Mapping[str, Trace], world: str, budget: Budget, rounds: int, policy: str) -> Trace:
+    """The one of two that a policy is in."""
+    found = (traces.get(name_of(world, budget, rounds, leaps=leaps)) for leaps in (False, True))
+    return next(trace for trace in found if trace is not None and policy in trace.policies)
+
+
+def regrets(
+    traces: Mapping[str, Trace], budget: Budget, rounds: int, policy: str
+) -> list[NDArray[np.float64]]:
+    """The regret of each run, for each world."""
+    return [trace_of(traces, world, budget, rounds, policy).regret(policy)[:, -1] for world in worlds()]
+
+
+def worst_of(runs: NDArray[np.float64], size: int) -> float:
+    """The worst of so many runs, on average over as many groups of them as there are."""
+    groups = runs[: runs.size // size * size].reshape(-1, size)
+    return float(groups.max(axis=1).mean())
 
 
 def kept(
@@ -128,7 +182,7 @@ def kept(
 ) -> float:
     """The share of the best item's reward that a policy keeps, on average over worlds of one sort."""
     shares = [
-        traces[name_of(world, budget, rounds)].reward_kept(policy).mean()
+        trace_of(traces, world, budget, rounds, policy).reward_kept(policy).mean()
         for world in worlds()
         if is_shrunk(world) == shrunk
     ]
