@@ -19,6 +19,7 @@ from dpbandits.experiments.evidence import (
     prediction_of,
     ratio_across,
     ratio_of,
+    ratio_of_ratios,
     share_of,
     slope_across,
     slope_over,
@@ -48,7 +49,7 @@ def test_intervals_hold_as_often_as_they_say(factor: float) -> None:
 
     A right interval at 99 % holds in fewer than 970 of 1000 trials with probability below 10⁻⁶.
     """
-    chance, held = np.random.default_rng(5), np.zeros(5)
+    chance, held = np.random.default_rng(5), np.zeros(6)
     x = np.array([1.0, 2.0, 4.0, 8.0])
     for _ in range(1000):
         first, second = chance.gamma(9.0, 1.0, 12), chance.gamma(9.0, 3.0, 15)
@@ -56,9 +57,10 @@ def test_intervals_hold_as_often_as_they_say(factor: float) -> None:
         over = np.exp(0.5 * np.log(x) + 0.3 * chance.standard_normal((12, 1)) * (1.0 + np.log(x)))
         truths = ((mean_of(first), 9.0), (ratio_of(second, first), 3.0))
         worlds = [[chance.gamma(9.0, size, 12) for size in sizes] for sizes in ((4.0, 2.0), (2.0, 1.0))]
-        many = (ratio_across(*worlds), 2.0)
+        again = (worlds[0][1], worlds[1][1])
+        many = ((ratio_across(*worlds), 2.0), (ratio_of_ratios((second, first), again), 1.5))
         slopes = ((slope_across(x, across), 0.5), (slope_over(x, over), 0.5))
-        held += [one.low <= factor * truth <= one.high for one, truth in (*truths, *slopes, many)]
+        held += [one.low <= factor * truth <= one.high for one, truth in (*truths, *slopes, *many)]
     assert pytest.approx(0.99) == LEVEL
     assert (held >= 970).all() if factor == 1.0 else (held < 970).all()
 

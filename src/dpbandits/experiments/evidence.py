@@ -60,21 +60,21 @@ def prediction_of(runs: ArrayLike) -> tuple[float, float]:
 
 def ratio_of(above: ArrayLike, below: ArrayLike) -> Interval:
     """The ratio of two means of positive runs; its logarithm by the delta method and Welch."""
-    parts = [_relative(runs) for runs in (above, below)]
-    value = parts[0][0] / parts[1][0]
-    reach = _reach([(1.0, variance, size) for _, variance, size in parts])
-    return Interval(value, value * math.exp(-reach), value * math.exp(reach))
+    return _product((1.0, above), (-1.0, below))
+
+
+def ratio_of_ratios(one: tuple[ArrayLike, ArrayLike], other: tuple[ArrayLike, ArrayLike]) -> Interval:
+    """The ratio of the means of one pair of samples, over that of another pair."""
+    return _product((1.0, one[0]), (-1.0, one[1]), (-1.0, other[0]), (1.0, other[1]))
 
 
 def ratio_across(above: Sequence[ArrayLike], below: Sequence[ArrayLike]) -> Interval:
     """The geometric mean over settings, such as worlds, of ratios of means of independent runs."""
-    value, terms, share = 0.0, [], 1.0 / len(above)
-    for pair in zip(above, below, strict=True):
-        for sign, (mean, variance, size) in zip((1.0, -1.0), map(_relative, pair), strict=True):
-            value += sign * share * math.log(mean)
-            terms.append((share, variance, size))
-    reach = _reach(terms)
-    return Interval(math.exp(value), math.exp(value - reach), math.exp(value + reach))
+    share = 1.0 / len(above)
+    pairs = zip(above, below, strict=True)
+    return _product(
+        *((sign * share, runs) for pair in pairs for sign, runs in zip((1, -1), pair, strict=True))
+    )
 
 
 def slope_across(x: ArrayLike, samples: Sequence[ArrayLike]) -> Interval:
@@ -164,6 +164,14 @@ def _mean_and_variance(runs: ArrayLike) -> tuple[NDArray[np.float64], float]:
     if values.ndim != 1 or values.size < 2:
         raise InvalidInput(f"an interval needs two runs or more, got an array of shape {values.shape}")
     return values, float(values.var(ddof=1) / values.size)
+
+
+def _product(*parts: tuple[float, ArrayLike]) -> Interval:
+    """The product of means of independent runs, each to its power."""
+    found = [(power, *_relative(runs)) for power, runs in parts]
+    value = math.fsum(power * math.log(mean) for power, mean, _, _ in found)
+    reach = _reach([(power, variance, size) for power, _, variance, size in found])
+    return Interval(math.exp(value), math.exp(value - reach), math.exp(value + reach))
 
 
 def _relative(runs: ArrayLike) -> tuple[float, float, int]:

@@ -25,7 +25,9 @@ from dpbandits.worlds import SphereContexts
 
 Noise = Literal["gaussian", "wishart"]
 _NOISES: tuple[Noise, ...] = ("wishart", "gaussian")
+_VARIANTS: dict[Noise, tuple[bool, ...]] = {"wishart": (True, False), "gaussian": (True,)}  # shifted
 _MATTERS, _APPRECIABLE = 2.0, 1.25  # ratios of regrets
+_OURS = "our values of ρ_min and gaps, 3 runs: the text gives neither"
 
 
 class RegretAgainstShift(Figure):
@@ -39,6 +41,9 @@ class RegretAgainstShift(Figure):
     minutes: ClassVar[bool] = True
     notes: ClassVar[tuple[str, ...]] = (
         'Wishart noise is that of all m nodes in every round (`nodes="all"`), as in Figure 4.',
+        "Both claims were first judged on the most over the least regret at any of our values. The most "
+        "is at the lowest, where there is far less regularisation than in any variant of the paper: "
+        "after that was seen, the criterion was changed to what the paper speaks of, more of it.",
         READINGS,
     )
     _GAPS: ClassVar = (0.0, 0.1, 0.2)
@@ -98,7 +103,7 @@ class RegretAgainstShift(Figure):
                 axes.semilogx(self._SHIFTS, means, marker="os^"[index], label=f"Δ = {gap:g}", **style)
                 axes.fill_between(self._SHIFTS, *ends, color=style["color"], alpha=0.12, linewidth=0)
             axes.set_ylim(bottom=0.0)
-            for shifted in (True, False) if noise == "wishart" else (True,):
+            for shifted in _VARIANTS[noise]:
                 chosen, _ = self._policy(noise, None, shifted).begin(problem)
                 place = float(chosen.regularizers[-1, LOW])
                 axes.axvline(place, color=GREY, linestyle=":")
@@ -124,35 +129,47 @@ class RegretAgainstShift(Figure):
         """How much the shift matters, with and without a gap."""
         found, (none, large) = [], (self._GAPS[0], self._GAPS[-1])
         for noise in _NOISES:
-            title, spread, excess = noise.capitalize(), {}, {}
-            for gap in (none, large):
+            title, least = noise.capitalize(), self._least_of_the_paper(noise, scale)
+            more, less = {}, []
+            for gap in self._GAPS:
                 runs = self._regrets(traces, noise, gap)
-                means = runs.mean(axis=1)
-                least = runs[means.argmin()]
-                spread[gap] = paired_ratio(runs[means.argmax()], least)
-                excess[gap] = paired_ratio(runs[-1], least)
-            matters = spread[none].within(_MATTERS, math.inf), spread[large].within(0.0, _MATTERS)
-            little = excess[large].within(0.0, _APPRECIABLE)
+                more[gap] = paired_ratio(runs[-1], runs[least])
+                less.append(paired_ratio(runs[0], runs[least]))
+            matters = more[none].within(_MATTERS, math.inf), more[large].within(0.0, _MATTERS)
+            low, usual, high = (self._SHIFTS[index] for index in (0, least, -1))
+            range_of = (
+                f"the 99 % interval of the regret at ρ_min = {high:.0e}, beyond all variants of the "
+                f"paper, over that at {usual:.0e}, about the least of them, run by run, is"
+            )
             found += [
                 Claim(
                     paper=f"{title}: tuning the shift affects regret significantly only where the gap "
-                    "is small or zero",
-                    criterion="the 99 % interval of the most over the least regret by ρ_min, run by "
-                    f"run, is above {_MATTERS:g} at Δ = {none:g}, below {_MATTERS:g} at Δ = {large:g}",
-                    measured=f"{spread[none]:.2f} at Δ = {none:g}, {spread[large]:.2f} at Δ = {large:g}",
+                    "is small or zero (D.3)",
+                    criterion=f"{range_of} above {_MATTERS:g} at Δ = {none:g}, below {_MATTERS:g} at "
+                    f"Δ = {large:g}; not so if one of them is wholly on the other side",
+                    measured=f"{more[none]:.2f} at Δ = {none:g}, {more[large]:.2f} at Δ = {large:g}. "
+                    f"Below, at {low:.0e}, of which the paper does not speak, it is "
+                    + ", ".join(f"{ratio:.1f}" for ratio in less)
+                    + " times that at the least at Δ = "
+                    + ", ".join(f"{gap:g}" for gap in self._GAPS),
                     holds=False if False in matters else None if None in matters else True,
-                    differs="our range of ρ_min: the text does not give the paper's",
+                    differs=_OURS,
                 ),
                 Claim(
                     paper=f"{title}: too much regularisation does not increase regret appreciably where "
-                    "the gap is large",
-                    criterion=f"at Δ = {large:g} the 99 % interval of the regret at ρ_min = "
-                    f"{self._SHIFTS[-1]:.0e}, beyond all variants of the paper, over the least, run by "
-                    f"run, is below {_APPRECIABLE:g}; not so if it is above",
-                    measured=f"{excess[large]:.2f} times at Δ = {large:g} ({excess[none]:.2f} times at "
+                    "the gap is large (D.3)",
+                    criterion=f"{range_of} below {_APPRECIABLE:g} at Δ = {large:g}; not so if above",
+                    measured=f"{more[large]:.2f} times at Δ = {large:g} ({more[none]:.2f} times at "
                     f"Δ = {none:g})",
-                    holds=little,
-                    differs=f"{self._RUNS} runs cannot tell" if little is None else "",
+                    holds=more[large].within(0.0, _APPRECIABLE),
+                    differs=_OURS,
                 ),
             ]
         return found
+
+    def _least_of_the_paper(self, noise: Noise, scale: Scale) -> int:
+        """Which of our values is nearest to the least ρ_min of the paper's variants."""
+        problem = SphereContexts().problem(self._ROUNDS[scale])
+        variants = [self._policy(noise, None, shifted).begin(problem)[0] for shifted in _VARIANTS[noise]]
+        least = min(float(chosen.regularizers[-1, LOW]) for chosen in variants)
+        return int(np.abs(np.log(np.array(self._SHIFTS) / least)).argmin())

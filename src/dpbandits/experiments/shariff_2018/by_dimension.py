@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpbandits.experiments.evidence import Interval, all_within, paired_ratio, slope_across
+from dpbandits.experiments.evidence import Interval, all_within, ratio_across, slope_across
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.shariff_2018.setting import PAPER, READINGS, Array, few_ticks
 from dpbandits.policies.linear import LinUCB
@@ -73,7 +73,7 @@ class _ByDimension(Figure):
 
     def _too_few(self, holds: bool | None) -> str:
         """How what was played differs from what would decide."""
-        return f"{self._RUNS} runs cannot tell" if holds is None else ""
+        return f"as in the paper, but our {self._RUNS} runs are too few" if holds is None else ""
 
 
 class RegretByDimension(_ByDimension):
@@ -100,8 +100,7 @@ class RegretByDimension(_ByDimension):
         """Order of the curves, and of the noises."""
         gaussian, signs = (self._final(traces, scale, x) for x in self._NOISES.values())
         slopes = self._slopes(traces, scale)
-        typical = [np.exp(np.log(runs).mean(axis=0)) for runs in (signs, gaussian)]
-        ratio = paired_ratio(*typical)
+        ratio = ratio_across(list(signs), list(gaussian))
         grows, lower = all_within(slopes.values(), 0.0, math.inf), ratio.within(0.5, 1.0)
         means = zip(self._DIMS[scale], gaussian.mean(axis=1), signs.mean(axis=1), strict=True)
         return [
