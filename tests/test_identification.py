@@ -211,6 +211,24 @@ def test_with_many_rounds_in_flight_it_ends_too(kind: Any) -> None:
         assert 500 < record.stopped <= 700
 
 
+def test_what_was_open_is_forgotten_at_the_end_of_a_race() -> None:
+    """By the decision that releases what settles it, though rounds are in flight."""
+    policy = BestArmRace(privacy=dpb.PureDP(50.0), first_batch=2, error=0.5)
+    learner = policy.start(dpb.Arms(3), seed=1, in_flight=6)
+    held = False
+    for _ in range(300):
+        ticket = learner.decide()
+        record = learner.released()
+        assert record is not None
+        over = record.recommendation is not None
+        assert not over or not learner._secret.open.any()
+        held = held or bool(learner._secret.open.any())  # the control: it does hold answers before
+        learner.update(ticket, float(ticket.action == 1))
+        if over:
+            break
+    assert over and held
+
+
 # Privacy; the conformance suite replays both policies.
 
 

@@ -27,7 +27,7 @@ from dpbandits import (
 from dpbandits.features import FeatureMap
 from dpbandits.identification import Identification, identify
 from dpbandits.policies import Learner, Policy, Released, Ticket, Tickets, TrustedPolicy, load
-from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED
+from dpbandits.policies.arms import BetaThompson, LazyThompson, NoiseAwareIMED, SequentialHalving
 from dpbandits.policies.kernel import KernelThompson, KernelUCB
 from dpbandits.policies.linear import LinThompson, LinUCB, RandomizedLinUCB
 from dpbandits.policies.matroid import FocusedMatroidUCB
@@ -102,6 +102,7 @@ __all__ = [
     "Recommendation",
     "Released",
     "RenyiDP",
+    "SequentialHalving",
     "Ticket",
     "Tickets",
     "Trace",

@@ -272,6 +272,28 @@ def test_evasive_policies_pass_a_short_replay_but_not_the_battery(kind: Any) -> 
     assert dict(battery(honest(privacy=dpb.GaussianDP(1.0))))[title]().passed
 
 
+class _NoisyWhereShort(dpb.arms.SequentialHalving):
+    """Enough noise where it has few rounds, and a hundredth of it as users run it."""
+
+    abstract = True
+
+    def begin(self, problem: Any) -> tuple[Any, Any]:
+        public, secret = super().begin(problem)
+        less = public.batches.scale / (100.0 if self.rounds > 1000 else 1.0)
+        return public._replace(batches=public.batches._replace(scale=less)), secret
+
+
+def test_the_recipe_as_configured_is_played_until_something_is_released() -> None:
+    """Its first phase is longer than the usual long stream, in which it would have cost nothing."""
+    budget = dpb.PureDP(1.0)
+    for kind, passes in ((dpb.arms.SequentialHalving, True), (_NoisyWhereShort, False)):
+        check = dict(battery(kind(privacy=budget, rounds=2500)))["as configured"]()
+        assert check.passed is passes and "cost 0 " not in check.said, check
+    never = dpb.arms.SequentialHalving(privacy=budget, rounds=10**6)
+    check = dict(battery(never))["as configured"]()
+    assert not check.passed and "nothing can be tested" in check.said
+
+
 class _SetsExplore(dpb.RandomizedLinUCB):
     """Leaves its features in the generator, from which the next decision is drawn."""
 

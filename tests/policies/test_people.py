@@ -18,7 +18,7 @@ import dpbandits as dpb
 from dpbandits.audit.recording import ForcedNoise, Mismatch, RecordingExplore, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import is_local, pause_if_due, state_bytes
-from dpbandits.errors import InvalidInput, NotImplied
+from dpbandits.errors import BudgetNotAccepted, InvalidInput, NotImplied
 from dpbandits.policies import Policy, policy_kinds
 from dpbandits.policies.arms.gaussian_thompson import draws_cost as thompson_cost
 from dpbandits.policies.arms.gaussian_thompson import draws_multiplier
@@ -689,3 +689,19 @@ def test_a_seed_gives_the_register_its_key(declared: int | None) -> None:
 
     assert register(7) == register(7)
     assert len({register(7), register(8), register(None), register(None)}) == 4
+
+
+def test_noise_for_many_rounds_of_a_person_is_planned_once() -> None:
+    """Planned for them twice, ε would be too small for any noise, and the learner would end."""
+    policy = dpb.NoiseAwareIMED(privacy=PureDP(1e-6), first_batch=2, growth=0.001)
+    problem = dpb.Arms(2, rounds_per_person=10_000)
+    # The control: that is what happens to a recipe that was already planned for them.
+    with pytest.raises(BudgetNotAccepted):
+        policy.for_people(problem).begin(problem)
+    rows = dpb.History(action=[0, 1], reward=[1.0, 0.0])
+    policy.start(problem, seed=0, public_history=rows)
+    learner = dpb.NoiseAwareIMED(privacy=PureDP(1e-4), first_batch=1).start(
+        dpb.Arms(2, rounds_per_person=3000), seed=0, compiled=False
+    )
+    for _ in range(3010):  # from the 3,001st on she is given what leads
+        learner.update(learner.select(person="a"), 1.0)

@@ -40,7 +40,7 @@ class LeaksLate(Evasive):
     """From round 300 on ties are broken by the raw sums."""
 
     abstract = True
-    found_by = "as configured, 960 rounds"
+    found_by = "as configured"
 
     class state(noise_aware_imed.Public):
         def release(self, secret: Buffers, noise: Noise) -> None:

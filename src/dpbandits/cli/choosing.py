@@ -1,5 +1,6 @@
 """The policies of a comparison: those asked for at each budget, and their twins."""
 
+import contextlib
 from collections.abc import Sequence
 
 from dpbandits.cli.worlds import check_fits
@@ -7,17 +8,24 @@ from dpbandits.errors import InvalidInput
 from dpbandits.notation import policy, policy_kind, typed
 from dpbandits.policies import LocalPolicy, Policy, policy_kinds
 from dpbandits.privacy.budgets import ApproxDP, Budget, NonPrivate, PureDP
+from dpbandits.recommend import recommend
 from dpbandits.worlds import Environment
 
 TWIN = " (twin)"  # after the name of a policy that is played as one
 
 
 def choose(
-    names: Sequence[str], wanted: Sequence[Budget], world: Environment, *, twins: bool
+    names: Sequence[str],
+    wanted: Sequence[Budget],
+    world: Environment,
+    rounds: int | None = None,
+    *,
+    twins: bool,
 ) -> tuple[dict[str, Policy], list[str]]:
     """By label, the policies asked for (or all) at the budgets that they accept, each with its twin.
 
-    Also sentences about what was left out. With several budgets, `none` stands for the twins.
+    Of all, the recommended one has the settings with which it is recommended for so many rounds. Also
+    sentences about what was left out. With several budgets, `none` stands for the twins.
     """
     private = [held for held in wanted if not isinstance(held, NonPrivate)]
     budgets = private or list(wanted)
@@ -25,7 +33,7 @@ def choose(
     notes = [] if names else _left_out(budgets, world)
     for held in budgets:
         for name in _accepted(names, held, budgets, notes) if names else _fitting(held, world):
-            one = policy(name, held)
+            one = policy(name, held) if names else _as_recommended(policy(name, held), world, rounds)
             check_fits(one, world)
             label = f"{one.name()}{name[name.index(':') :] if ':' in name else ''}"
             if len(budgets) > 1 and not one.takes_no_budget():
@@ -41,6 +49,14 @@ def choose(
             f"no policy for {world.name()} accepts --privacy {asked}; see `dpbandits list`"
         )
     return (_with_twins(found) if twins or len(private) < len(wanted) else found), notes
+
+
+def _as_recommended(one: Policy, world: Environment, rounds: int | None) -> Policy:
+    """A policy as it is, or with the settings with which it is recommended."""
+    with contextlib.suppress(InvalidInput):  # nothing is, for this problem and budget
+        found: Policy = recommend(world.problem(rounds), one.privacy).policy
+        return found if type(found) is type(one) else one
+    return one
 
 
 def _fitting(held: Budget, world: Environment) -> list[str]:

@@ -144,16 +144,16 @@ def compare(
     default = default_budget(type(world.problem(None)), kinds)
     wanted = budgets(privacy) if privacy else [default]
     check_writable(report=(report, {".html"}), plot=(plot, PICTURES), save=(save, {".parquet"}))
-    chosen, notes = choose(policies or [], wanted, world, twins=twins)
+    if isinstance(world, LoggedArms | LoggedContexts) and world.rows and not given(ctx, "rounds"):
+        rounds = str(min(world.rows, _MOST_ROWS))
+    length, repeats = whole(rounds, "rounds"), whole(runs, "runs")
+    checks.integer(least=1, rounds=length, runs=repeats)
+    chosen, notes = choose(policies or [], wanted, world, length, twins=twins)
     notes += warned
     if privacy and all(one.takes_no_budget() for one in chosen.values()):
         raise InvalidInput(f"none of these policies takes a budget; leave out --privacy {privacy[0]}")
     if data is not None and isinstance(world, LoggedArms | LoggedContexts):
         notes += from_propensities(data, columns, world)
-        if world.rows and not given(ctx, "rounds"):
-            rounds = str(min(world.rows, _MOST_ROWS))
-    length, repeats = whole(rounds, "rounds"), whole(runs, "runs")
-    checks.integer(least=1, rounds=length, runs=repeats)
     checks.seed(seed)
     checks.one_of(("cpu", "cuda"), device=device)
     if threads is not None:

@@ -20,12 +20,13 @@ section was made: `paper` is as published, `quick` has fewer rounds, runs or dim
 column of its claims tells. Where it says "older than its code", a policy, a world or the figure itself
 was changed since.
 
-A claim of a paper is judged by a criterion in words, with 99 % intervals where runs are compared, and the
-verdict is one of four. **Holds**; **does not hold**: by the paper's own algorithm, on its data and at its
-scale; **not reached**: a bound that says nothing yet at the largest scale played, with the number of rounds
-from which it would speak; **other set-up**: what was played differs from what the paper speaks of, and how,
-followed by what was found here: *so*, *not so*, or *undecided* where the runs cannot tell. Rows that begin
-with (ours), and tables headed "our goal", are claims of ours and no verdict on a paper.
+A claim of a paper is judged by a criterion in words, with 99 % intervals where runs are compared, and
+the verdict is one of four. **Holds**. **Does not hold**: by the paper's own algorithm, on its data and
+at its scale. **Not reached**: a bound that says nothing yet at the largest scale played; the row says
+from how many rounds on it would speak. **Other set-up**: what was played differs from what the paper
+speaks of; the row says how, and what was found here: so, not so, or undecided where the runs cannot
+tell. Rows that begin with (ours), and tables headed "our goal", are claims of ours and no verdict on a
+paper.
 """
 _OLDER = " · older than its code"
 _STAMP = re.compile(r"^<!-- code: (\w+) -->\n", re.MULTILINE)

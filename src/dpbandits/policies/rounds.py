@@ -111,7 +111,8 @@ class Rounds:
         compiled: bool = False,
         people: People | None = None,
     ) -> None:
-        self.policy, self.problem = policy.for_people(problem), problem
+        # What its own methods know of people who return they find out from the problem, once.
+        self.asked, self.policy, self.problem = policy, policy.for_people(problem), problem
         self.public, self.secret, self.people = public, secret, people
         self.in_flight, self.patience = in_flight, patience
         self.closes_at_once = in_flight == 1 and patience is None  # when a round is answered
@@ -202,7 +203,7 @@ class Rounds:
 
     def learn_public(self, rows: Iterable[Row]) -> None:
         """Rows that are declared public: what they add up to is restated without noise."""
-        public, secret = self.policy.begin_public(self.problem)
+        public, secret = self.asked.begin_public(self.problem)
         for context, action, reward in rows:
             self._learn(public, secret, context, wrapped(action), wrapped(reward), None)
         self.policy.take_public(self.public, self.secret, public, secret)
@@ -262,11 +263,11 @@ class Rounds:
         away = getattr(self.public, "away", None)
         key = self.observed, None if away is None else away.tobytes()
         if self.leader[0] != key:
-            leader = self.policy.best_known(self.problem, self.public)
+            leader = self.asked.best_known(self.problem, self.public)
             # Not where nothing leads: some draw at every release, and one is made for each decision.
             if leader is not None:
                 self.public.release(self.secret, noise)
-                leader = self.policy.best_known(self.problem, self.public)
+                leader = self.asked.best_known(self.problem, self.public)
             self.leader = key, leader
         leader = self.leader[1]
         return leader.copy() if isinstance(leader, np.ndarray) else leader

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpbandits.engine.streams import run_seed
-from dpbandits.experiments.capri.setting import DELTA, PAPER, thompson
+from dpbandits.experiments.capri.setting import DELTA, PAPER, as_played, thompson
 from dpbandits.experiments.figure import Claim, Figure, Scale
 from dpbandits.policies import Policy
 from dpbandits.policies.kernel import Capri, KernelThompson
@@ -40,6 +40,7 @@ class CapriCost(Figure):
         "inverts a matrix of the size of the data; with counts of pairs the cost depends on |W| "
         "and, but for the rounds themselves, on ln T only. Up to 512 features stand for the kernel; "
         "estimates are those of `expected_cost`, made before the run.",
+        as_played("its valid width"),
     )
     _ROUNDS: ClassVar = {
         Scale.quick: (3_000, 30_000, 300_000),

@@ -10,15 +10,17 @@ from dpbandits.experiments.capri.setting import (
     DIALLED,
     KERNELS,
     PAPER,
+    PLAYED,
     dialled,
     functions_shown,
     information_gain,
     regrets,
     shares,
     thompson,
+    too_few,
     world,
 )
-from dpbandits.experiments.evidence import Interval, paired_ratio
+from dpbandits.experiments.evidence import Interval, all_within, paired_ratio
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies.kernel import Capri, KernelThompson
 from dpbandits.reports.figures import legend_below, light_axes, new_figure
@@ -37,8 +39,12 @@ class CapriMisspecified(Figure):
     notes: ClassVar[tuple[str, ...]] = (
         "Contexts come equally often; declared is a mixture with a share u of weights that put "
         "everything on the first quarter of them, so that the total variation between the two is "
-        "¾u. As the paper says it, κ′(c)/κ(c) is 1 ± √(γ_T/T), in turn from context to context, with "
-        "γ_T of uniform play. Privacy does not depend on the weights: the noise covers every context.",
+        "¾u. As the paper says it, κ′(c)/κ(c) is 1 ± √(γ_T/T), with alternating signs from one context "
+        "to the next and γ_T of uniform play. Privacy does not depend on the weights: the noise covers "
+        "every context.",
+        "An interval that holds the limit decides nothing. At first it was read as a no; this was "
+        "changed after the runs.",
+        PLAYED,
     )
     _SHARES: ClassVar = (0.0, 0.1, 0.2, 0.4, 0.8)
     _ROUNDS: ClassVar = {Scale.quick: 50_000, Scale.paper: 1_000_000}
@@ -105,20 +111,24 @@ class CapriMisspecified(Figure):
 
         said, tenth = times("said", "capri"), times(f"u {self._SHARES[1]:g}", "thompson")
         far = {x: times(f"u {self._SHARES[-1]:g}", x) for x in ("capri", "thompson")}
+        at_most_twice = tenth.within(0.0, 2.0)
+        dearer = all_within(far.values(), 1.0, math.inf)
+        functions = self._FUNCTIONS[scale]
         return [
             Claim(
                 paper="Theorem 4.1 remains true where κ′/κ is within 1 ± u, u = O(√(γ_T/T))",
                 criterion="CAPRI with such weights over CAPRI with the right ones: the 99 % interval "
                 "of the ratio of regrets, within functions, is below 1.25",
                 measured=f"{said:.3f} times the regret at u = {self._said(scale)[0]:.4f}",
-                holds=said.high < 1.25,
+                holds=said.within(0.0, 1.25),
                 differs=DIALLED,
             ),
             Claim(
                 paper="(ours) Weights a tenth off cost KernelThompson at most twice the regret",
                 criterion="the 99 % interval of the ratio of regrets, within functions, is below 2",
                 measured=f"{tenth:.2f} times the regret at u = {self._SHARES[1]:g}",
-                holds=tenth.high < 2.0,
+                holds=at_most_twice,
+                differs=too_few(at_most_twice, functions),
                 ours=True,
             ),
             Claim(
@@ -126,7 +136,8 @@ class CapriMisspecified(Figure):
                 criterion="the 99 % intervals of the ratios, within functions, are above 1",
                 measured=f"CAPRI {far['capri']:.2f}, KernelThompson {far['thompson']:.2f}"
                 + f" times the regret at u = {self._SHARES[-1]:g}",
-                holds=all(ratio.low > 1.0 for ratio in far.values()),
+                holds=dearer,
+                differs=too_few(dearer, functions),
                 ours=True,
             ),
         ]

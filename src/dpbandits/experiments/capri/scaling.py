@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpbandits.experiments.capri.setting import (
     DIALLED,
     PAPER,
+    PLAYED,
     at_most,
     dialled,
     functions_shown,
@@ -45,14 +46,15 @@ class CapriScaling(Figure):
         "γ_T = ½ ln det(I + K T/|W|), the information gain of playing every pair equally often; it "
         "is varied by the length scale of the squared exponential kernel, at ε = 1. Slopes are of "
         "straight lines through logarithms, and leave out what is above half of uniform play, where "
-        "regret cannot grow on. The theorem bounds the joint regret by √(γ_T T) + γ_T/ε and the "
-        "local one by √(γ_T T) + γ_T √T/ε, up to logarithms: slopes of at most 1. It "
-        "is about CAPRI; for KernelThompson nothing is proved.",
+        "regret has no room left to grow. The theorem bounds the joint regret by √(γ_T T) + γ_T/ε and "
+        "the local one by √(γ_T T) + γ_T √T/ε, up to logarithms: slopes of at most 1. It is about "
+        "CAPRI; for KernelThompson nothing is proved.",
         "A change of the length scale changes the functions too, not γ_T alone, and γ_T is that of "
         "uniform play, not the largest, of which the theorem speaks. Where an interval reaches on "
         "both sides of the slope, or where fewer than two points are left, nothing is decided; at "
         "first both were read as a slope above 1. That the local privacy term is up to √T times as "
         "large could not fail, as uniform play is not that much worse at this T; it is now undecided.",
+        PLAYED,
     )
     _LINES: ClassVar[dict[str, Callable[[float], Policy]]] = {
         "CAPRI, joint": dialled,
@@ -175,7 +177,8 @@ class CapriScaling(Figure):
             Claim(
                 paper="Local: the privacy term is up to √T times as large",
                 criterion="LocalCapri's regret over Capri's at ε = 1: the 99 % interval within "
-                "functions is at most √T, where uniform play in place of LocalCapri would be above √T",
+                "functions is at most √T; decided only if uniform play, put in LocalCapri's place, "
+                "would exceed √T",
                 measured=f"{ratio:.2f} times; √T = {root:.0f}; uniform play {cap.value:.1f} times",
                 holds=None if cap.value <= root else at_most(root, ratio),
                 differs=f"{DIALLED}; uniform play caps the ratio near {cap.value:.0f}"

@@ -25,8 +25,35 @@ KERNELS: dict[str, Kernel] = {
 }
 LINEAR: dict[str, Kernel] = {"linear": LinearKernel()}
 DELTA = 1e-5
-# How the CAPRI that is played differs from the paper's, which would play uniformly.
-DIALLED = "noise as calibrated here and a quarter of the valid margins, not as printed"
+# How the CAPRI that is played differs from the paper's, which would play uniformly: in a row, in a note.
+DIALLED = "not as printed: no random copies; noise, margins, T₁ and τ of our own"
+
+
+def as_played(margin: str) -> str:
+    """The note on what is played as CAPRI, with margins that are so wide."""
+    return (
+        "What is played as CAPRI is not as printed. The random copies R and S are left out, and their "
+        f"expectation is used. Each pair of actions has a Bernstein margin of its own, at {margin}, in "
+        "place of 4Δ_r. The noise is calibrated here, in place of σ₀. T₁ is 500 in place of ⌈√T⌉. τ is "
+        "10, in the local model 140/μ where that is more (μ of Gaussian DP)."
+    )
+
+
+PLAYED = as_played("a quarter of its valid width")
+# How the paper is read where it leaves a choice.
+AS_PRINTED = (
+    "As printed, the noise has σ₀ = σ̃_max·(4B ln T/ε)·√ln(1.25 ln T/δ), Eq. (5) with σ̃_max of (6); T₁ "
+    "is ⌈√T⌉, R and S are drawn at random, and an action is dropped where it is 4Δ_r behind, as in (7). "
+    "Both β and β₁ in Δ_r are those of Lemma 6.6, because the β₁ printed beside (7) is smaller than "
+    "what the proof needs. The paper leaves τ open: it is 1."
+)
+THEOREM_6_7 = (
+    "Theorem 6.7 is used with δ_ERR = 0.1, B = τ = 1, F = 1 (it is at least that) and γ_T of playing "
+    "all pairs equally often (the largest is at least that). The printed bound is therefore this or "
+    "more, and each T from which it speaks is a lower limit. It is stated for T > T₀(δ) only, which "
+    "depends on a constant that is not given, so that this condition is not checked. Its local formula "
+    "lacks the + after 4B; the last line of the proof is used in its place."
+)
 _CAPRI = {Trust.JOINT: Capri, Trust.LOCAL: LocalCapri}
 
 
@@ -88,6 +115,11 @@ def at_most(limit: float, *found: Interval) -> bool | None:
     if any(one.low > limit for one in found):
         return False
     return True if all(one.high <= limit for one in found) else None
+
+
+def too_few(holds: bool | None, functions: int) -> str:
+    """How a claim of ours differs where the intervals cannot tell."""
+    return f"{functions_shown(functions)} cannot tell" if holds is None else ""
 
 
 def functions_shown(count: int) -> str:

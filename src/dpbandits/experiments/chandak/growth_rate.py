@@ -18,13 +18,13 @@ from dpbandits.experiments.chandak.setting import (
     UCB,
     as_printed,
 )
-from dpbandits.experiments.evidence import Interval, ratio_of, slope_over
+from dpbandits.experiments.evidence import Interval, mean_of, ratio_of
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies.matroid import FocusedMatroidUCB, PrivateMatroidThompson, PrivateMatroidUCB
 from dpbandits.reports.figures import SHADED, draw_curves, new_figure
 from dpbandits.simulation import Trace
 
-_FLAT = 0.05
+_EVEN = (0.8, 1.25)
 
 
 class GrowthRate(Figure):
@@ -35,9 +35,11 @@ class GrowthRate(Figure):
     paper: ClassVar[str] = f"{PAPER}, Figure 5a"
     notes: ClassVar[tuple[str, ...]] = (
         NOTE,
-        "Convergence is judged by one criterion for both algorithms, which each of them must meet by "
-        "itself. That an interval which has an end of ±0.05 within it decides nothing was added after "
-        "the runs.",
+        "The paper gives no number for convergence. Both algorithms are judged by one criterion, which "
+        "each must meet by itself. At first the slope of R_n/ln n on log axes had to be within ±0.05. "
+        "This was changed after the runs, because it rejects curves that converge: R_n = c ln(n/n₀) "
+        "with n₀ = 1,800 has a slope of 0.12 over the last tenfold of rounds. What is judged now "
+        "rejects R_n = n^p from p = 0.2 on. It does not reject ln² n, whose ratio is 1.09.",
     )
     _ROUNDS: ClassVar = {Scale.quick: 200_000, Scale.paper: 1_000_000}
 
@@ -79,15 +81,12 @@ class GrowthRate(Figure):
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
-        """Whether it flattens, and who is lower."""
+        """Whether regret is linear in ln n in the end, and who has less."""
         trace = traces["regret"]
         last = {x: self._rates(trace, x)[:, -1] for x in trace.policies}
-        rounds = trace.rounds[trace.rounds >= 10]
-        late = rounds >= rounds[-1] // 10
-        slopes = {x: slope_over(rounds[late], self._rates(trace, x)[:, late]) for x in (UCB, THOMPSON)}
         ratio = ratio_of(last[THOMPSON], last[UCB])
         return [
-            *(_converges(x, last[x], slope, TOO_FEW[scale]) for x, slope in slopes.items()),
+            *(_converges(x, trace, last[x], TOO_FEW[scale]) for x in (UCB, THOMPSON)),
             Claim(
                 paper="DPTS-MAT outperforms DPUCB-MAT (5a)",
                 criterion="the 99 % interval of the ratio of regrets at the end is below 1",
@@ -98,17 +97,27 @@ class GrowthRate(Figure):
         ]
 
 
-def _converges(label: str, last: NDArray[np.float64], slope: Interval, too_few: str) -> Claim:
-    """Whether R_n/ln n of one algorithm has become flat."""
-    within = slope.low > -_FLAT and slope.high < _FLAT
-    outside = slope.low > _FLAT or slope.high < -_FLAT
-    holds = True if within else False if outside else None
+def increments(trace: Trace, label: str) -> Interval:
+    """The regret of the last factor √10 of rounds over that of the one before, within runs."""
+    rounds, last = trace.rounds, float(trace.rounds[-1])
+    ends = last / np.sqrt([100.0, 10.0, 1.0])  # a tenth of the rounds, n/√10, all
+    regret = np.array([np.interp(ends, rounds, run) for run in trace.regret(label)])
+    before, after = np.diff(regret, axis=1).T
+    ratio = after.mean() / before.mean()
+    return mean_of(ratio + (after - ratio * before) / before.mean())  # by the delta method
+
+
+def _converges(label: str, trace: Trace, last: NDArray[np.float64], too_few: str) -> Claim:
+    """Whether R_n of one algorithm has become linear in ln n."""
+    ratio, (low, high) = increments(trace, label), _EVEN
+    holds = ratio.within(low, high)
     return Claim(
         paper=f'R_n/ln n: "both DPUCB-MAT and DPTS-MAT converge but with different rates"; {label}',
-        criterion=f"over the last tenfold of rounds its slope on log axes is within ±{_FLAT} (an eighth "
-        "in ten times the rounds), by its 99 % interval; where that has an end of this range within it, "
-        "nothing is decided",
-        measured=f"{last.mean():.1f} at the end, slope {slope:.3f}",
+        criterion="in the end R_n is linear in ln n: over the last factor √10 of rounds it grows by "
+        f"{low:g} to {high:g} times as much as over the factor √10 before, by the 99 % interval of the "
+        "ratio of means, within runs; if the interval contains either end of the range, nothing is "
+        "decided; the paper gives no number",
+        measured=f"it grows by {ratio:.2f} times as much; R_n/ln n is {last.mean():.1f} at the end",
         holds=holds,
-        differs=f"{too_few}, the paper gives no number" if holds is None else "",
+        differs=too_few if holds is None else "",
     )

@@ -17,7 +17,7 @@ from dpbandits.experiments.chandak.setting import (
     UCB,
     as_printed,
 )
-from dpbandits.experiments.evidence import mean_of, ratio_of
+from dpbandits.experiments.evidence import Interval, mean_of, ratio_of
 from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.policies.matroid import PrivateMatroidThompson, PrivateMatroidUCB
 from dpbandits.privacy.budgets import PureDP
@@ -97,11 +97,11 @@ class PriceOfPrivacy(Figure):
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
-        """Whether one slope fits all of it, and who is lower."""
+        """Whether a line fits best, whether one slope fits all of it, and who is lower."""
         x = 1.0 / np.array(self._epsilons(scale))
         regret = {panel: self._regret(traces, panel, scale) for panel in PANELS}
         fits = {panel: _fits(x, runs) for panel, runs in regret.items()}
-        # Of each other shape, the squares it leaves over those that a line in 1/ε leaves, less 1.
+        # Of each other shape, the squared error it leaves over what a line in 1/ε leaves, less 1.
         excess = {
             panel: {
                 shape: mean_of((missed - fit[_LINE][0]) / fit[_LINE][0].mean())
@@ -122,13 +122,13 @@ class PriceOfPrivacy(Figure):
         return [
             Claim(
                 paper='"For both the algorithms the regret trend is linear in 1/ε"',
-                criterion="of straight lines in ln(1/ε), √(1/ε), 1/ε and 1/ε² through all values, that "
-                "in 1/ε leaves the least squares, by 99 % intervals of the differences run by run, for "
-                "both; where such an interval contains 0, nothing is decided",
+                criterion="of straight lines in ln(1/ε), √(1/ε), 1/ε and 1/ε² fitted to all values, "
+                "that in 1/ε leaves the least squared error, by 99 % intervals of the differences run "
+                "by run, for both; if such an interval contains 0, nothing is decided",
                 measured="; ".join(
                     f"{title}: R² of the mean "
                     + ", ".join(f"{fit[shape][1]:.3f} ({shape})" for shape in fit)
-                    + f"; {near[0]} leaves {near[1]:.2f} times more squares"
+                    + f"; {near[0]} leaves {_percent(near[1])} more squared error"
                     for fit, near, title in zip(fits.values(), nearest, PANELS.values(), strict=True)
                 ),
                 holds=linear,
@@ -142,7 +142,7 @@ class PriceOfPrivacy(Figure):
                     f"{title}: {mean_of(end):,.0f} and {mean_of(rest):,.0f} for each 1/ε"
                     for (end, rest), title in zip(slopes.values(), PANELS.values(), strict=True)
                 )
-                + "; by its criterion this rests on ε = 0.5",
+                + "; so the criterion rests on one value, ε = 0.5",
                 ours=True,
                 holds=all(
                     min(mean_of(end - 0.8 * rest).low, mean_of(1.25 * rest - end).low) > 0.0
@@ -157,6 +157,11 @@ class PriceOfPrivacy(Figure):
                 holds=max(ratio.high for ratio in ratios) < 1.0,
             ),
         ]
+
+
+def _percent(share: Interval) -> str:
+    """With its interval."""
+    return f"{100 * share.value:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]".replace("-", "−")
 
 
 def _fits(x: Array, runs: Array) -> dict[str, tuple[Array, float]]:

@@ -28,6 +28,11 @@ from dpbandits.privacy.budgets import PureDP
 from dpbandits.reports.figures import new_figure
 from dpbandits.simulation import Trace
 
+_LOSSES = {  # the rival, and what the private policy does without noise that its rival does not
+    "ucb": ("OMM", "batches that are forgotten and to 3 ln(Kt) where OMM has 2 ln t"),
+    "thompson": ("CTS", "batches that are forgotten"),
+}
+
 
 class PrivacyLevels(Figure):
     """Figure 2."""
@@ -35,7 +40,14 @@ class PrivacyLevels(Figure):
     name: ClassVar[str] = "chandak-fig2"
     title: ClassVar[str] = "Return per round for ε = 10⁵, 2, 10⁻⁴ on Table 2"
     paper: ClassVar[str] = f"{PAPER}, Figure 2"
-    notes: ClassVar[tuple[str, ...]] = (NOTE,)
+    notes: ClassVar[tuple[str, ...]] = (
+        NOTE,
+        'The paper says that for large ε DPUCB-MAT "approaches" OMM: "This is also expected as in the '
+        'non-private regime, we do not pay any price for preserving privacy". The caption has "does not '
+        "deteriorate by much\". That nothing at all is lost was first judged as a claim of the paper's; "
+        "it became a claim of ours after its rows were seen. What is lost at ε = 10⁵ is not due to "
+        "noise: the same algorithms without any noise lose as much.",
+    )
     _EPSILONS: ClassVar = (1e5, 2.0, 1e-4)
     _ROUNDS: ClassVar = 10_000
 
@@ -78,6 +90,7 @@ class PrivacyLevels(Figure):
             last = {x: returns(trace, x, TABLE_2)[:, -1] for x in trace.policies}
             levels = [last[f"ε = {e:g}"] for e in self._EPSILONS]
             steps = [mean_of(more - less) for more, less in pairwise(levels)]
+            rival, due = _LOSSES[panel]
             ratio = gain_ratio(trace, f"ε = {self._EPSILONS[0]:g}", "not private", TABLE_2)
             found += [
                 Claim(
@@ -98,11 +111,13 @@ class PrivacyLevels(Figure):
                     holds=ratio.low >= COMPARABLE,
                 ),
                 Claim(
-                    paper=f'{title}: "in the non-private regime, we do not pay any price"',
+                    paper=f"(ours) {title}: at ε = 10⁵ nothing is lost against {rival}",
                     criterion="at ε = 10⁵ the 99 % interval of the ratio of the gains over random bases "
                     "reaches 1",
-                    measured=f"{ratio:.3f} of the gain without privacy",
+                    measured=f"{ratio:.3f} of {rival}'s gain. Almost no noise is left (scale 3·10⁻⁵); "
+                    f"what is lost is due to {due}",
                     holds=ratio.high >= 1.0,
+                    ours=True,
                 ),
             ]
         return found

@@ -135,15 +135,14 @@ class Returns(Figure):
         slopes = {label: shortfall_slope(trace, label) for label in (private, rival)}
         ratio = slope_ratio(trace, private, rival)
         low, high = COMPARABLE, 1.0 / COMPARABLE
-        apart = ratio.high < low or ratio.low > high
-        holds = False if apart else True if low <= ratio.low and ratio.high <= high else None
+        holds = ratio.within(low, high)
         return Claim(
             paper=paper,
-            criterion="over the last tenfold of rounds the slope on log axes of what it earns less than "
-            f"the optimum a round is {low:g} to {high:g} times the rival's, by the 99 % interval of the "
-            "ratio; where that has an end of this range within it, nothing is decided",
+            criterion="over the last tenfold of rounds the slope on log axes of its shortfall per round "
+            f"(against the optimum) is {low:g} to {high:g} times the rival's, by the 99 % interval of "
+            "the ratio; if the interval contains either end of the range, nothing is decided",
             measured=", ".join(f"{label} {slope:.2f}" for label, slope in slopes.items())
-            + f": {ratio:.2f} times",
+            + f": {ratio:.3f} times",
             holds=holds,
             differs=self._differs() or (TOO_FEW[scale] if holds is None else ""),
         )
@@ -154,8 +153,8 @@ class Returns(Figure):
         mine = found[trace.policies[0]]
         return Claim(
             paper=paper,
-            criterion="over the last tenfold of rounds what it earns less than the optimum a round at "
-            "least halves: slope on log axes below −0.3, by its 99 % interval",
+            criterion="over the last tenfold of rounds its shortfall per round (against the optimum) "
+            "at least halves: slope on log axes below −0.3, by its 99 % interval",
             measured="slopes: " + ", ".join(f"{label} {slope:.2f}" for label, slope in found.items()),
             holds=mine.high <= -0.3,
             differs=self._differs(),

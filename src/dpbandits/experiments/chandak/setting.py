@@ -22,12 +22,17 @@ TWO = PureDP(2.0)
 UCB, THOMPSON, FOCUSED = "DPUCB-MAT", "DPTS-MAT", "FocusedMatroidUCB"
 PANELS = {"ucb": UCB, "thompson": THOMPSON}
 RUNS = {Scale.quick: 8, Scale.paper: 20}
-TOO_FEW = {scale: f"{runs} runs cannot tell" for scale, runs in RUNS.items()}
+TOO_FEW = {
+    Scale.quick: f"our {RUNS[Scale.quick]} runs are too few",
+    Scale.paper: f"as in the paper; our {RUNS[Scale.paper]} runs are too few",
+}
 COMPARABLE = 0.8  # of the rival's gain over random bases: the margin usual in tests of equivalence
 NOTE = (
     "DPUCB-MAT and DPTS-MAT as printed: a first round in which all L items of one person are looked at, "
-    "which is no basis and is counted as earning nothing. Their rivals without privacy begin with the "
-    "same look. Numbers of runs are ours: the paper does not state its own."
+    "which is no basis and is counted as earning nothing. That look is the printed round 0: t counts "
+    "the rounds after it, so that the index has ln(Kt) as printed, and OMM's has √(2 ln t/T_e). The "
+    "rivals without privacy begin with the same look. Numbers of runs are ours: the paper does not "
+    "state its own."
 )
 
 

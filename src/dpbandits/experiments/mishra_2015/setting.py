@@ -32,8 +32,9 @@ SECOND_HAND = (
 )
 MEANS_TOO = (
     "Where runs fall into two groups, a median hides those that are lost. So verdicts rest on ranks and "
-    "on the mean; that the mean must agree was added after the results were seen, when ranks alone let "
-    "a policy that loses two runs in five pass for the better one."
+    "on the mean: unless both say the same, nothing is decided. That the mean counts was added after "
+    "the results were seen, when ranks alone let a policy that loses two runs in five pass for the "
+    "better one. That one of the two alone cannot contradict a claim was added after that."
 )
 
 
@@ -88,12 +89,28 @@ def percent(share: Interval) -> str:
 
 
 def is_less(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool | None:
-    """Whether runs of one have less regret, both by their ranks and on average; None if not told."""
-    ratio = ratio_of(one, other)
-    if p_of_less(one, other) < LEVEL_OF_TESTS and ratio.high < 1.0:
+    """Whether runs of one have less regret, both by their ranks and on average; None if not both."""
+    ranks, mean = _less_by_ranks(one, other), _less_on_average(one, other)
+    return ranks if ranks is mean else None
+
+
+def compared(one: NDArray[np.float64], other: NDArray[np.float64]) -> str:
+    """What `is_less` finds, in words."""
+    both = (_less_by_ranks(one, other), _less_on_average(one, other))
+    if None in both:
+        return "too few runs"
+    return "ranks and mean disagree" if both[0] is not both[1] else "so" if both[0] else "not so"
+
+
+def _less_by_ranks(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool | None:
+    if p_of_less(one, other) < LEVEL_OF_TESTS:
         return True
-    more = p_of_less(other, one) < LEVEL_OF_TESTS or ratio.low > 1.0
-    return False if more else None
+    return False if p_of_less(other, one) < LEVEL_OF_TESTS else None
+
+
+def _less_on_average(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool | None:
+    ratio = ratio_of(one, other)
+    return True if ratio.high < 1.0 else False if ratio.low > 1.0 else None
 
 
 def all_of(found: Iterable[bool | None]) -> bool | None:
@@ -146,9 +163,13 @@ class TreeRegret(Figure):
         """By label; the first as printed, the second as in D.1 with the printed split."""
         raise NotImplementedError
 
+    def _played(self) -> str:
+        """Rounds and runs, but for what a figure plays besides."""
+        return f"T = 10⁵, {self._RUNS} runs, synthetic arms"
+
     def describe_scale(self, scale: Scale) -> str:
         """Rounds and runs."""
-        return f"T = 10⁵, {self._RUNS} runs, synthetic arms"
+        return self._played()
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
         """One for each ε."""
@@ -198,11 +219,15 @@ class TreeRegret(Figure):
         ]
 
     def falls_with_budget(
-        self, traces: Mapping[str, Trace], paper: str, differs: str = "", ours: bool = False
+        self,
+        traces: Mapping[str, Trace],
+        label: str,
+        paper: str,
+        differs: str = "",
+        ours: bool = False,
     ) -> Claim:
-        """The algorithm of D.1 with the printed split, at more and more ε."""
+        """One policy at more and more ε."""
         measured = self.measured(traces)
-        label = measured[1.0].trace.policies[1]
         found = falls([one.final(label) for one in measured.values()])
         return Claim(
             paper=paper,
@@ -212,6 +237,7 @@ class TreeRegret(Figure):
             holds=bool(found) if ours else found,  # a goal of ours that is not told is not met
             differs=differs,
             ours=ours,
+            scale=self._played(),
         )
 
 

@@ -74,5 +74,5 @@ class TreeThompsonRegret(TreeRegret):
                 holds=one.below(0.5, D1),
                 ours=True,
             ),
-            self.falls_with_budget(traces, "(ours) Regret falls as ε grows", ours=True),
+            self.falls_with_budget(traces, D1, "(ours) Regret falls as ε grows", ours=True),
         ]

@@ -22,10 +22,11 @@ class OtherAlgorithms(Figure):
     paper: ClassVar[str] = f"{PAPER}, Figure 5"
     notes: ClassVar[tuple[str, ...]] = (
         "The paper gives all three the same ε, but not the same guarantee: DP-SE and Lazy-UCB are ε-DP, "
-        "modified Thompson sampling is η-GDP, which is (ε, 1e-6)-DP at that ε and no pure DP at all. At "
-        "one guarantee, η-GDP for all, see arms-leaderboard. (b, c) is the best of a grid as in the "
-        "paper, but chosen on other seeds than those it is judged on; the grid is ours. Drawn is the "
-        "empirical regret, as in the paper; judged is the pseudo-regret, whose mean is the same.",
+        "modified Thompson sampling is η-GDP, which is (ε, 1e-6)-DP at that ε and not pure DP at all. "
+        "The figure arms-leaderboard compares policies at one guarantee, η-GDP for all. (b, c) is the "
+        "best of a grid as in the paper, but chosen on other seeds than those it is judged on; the grid "
+        "is ours. The picture shows the empirical regret, as in the paper; the verdicts use the "
+        "pseudo-regret, whose mean is the same.",
     )
     _ETAS: ClassVar = (1.0, 5.0, 10.0)
     _PREPULLS: ClassVar = (0, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
@@ -96,14 +97,15 @@ class OtherAlgorithms(Figure):
         return [
             Claim(
                 paper="At the strongest privacy Thompson sampling is not the best algorithm",
-                criterion="at η = 1 the 99 % interval of its regret over that of a rival is above 1",
+                criterion="at η = 1 the 99 % interval of its regret over that of some rival is above 1",
                 measured=shown(small),
                 holds=max(ratio.low for ratio in ratios[small].values()) > 1.0,
             ),
             Claim(
                 paper="As ε grows, Thompson sampling substantially outperforms the others",
                 criterion="at η = 10 the 99 % intervals of its regret over that of both are below 0.8",
-                measured=f"{shown(large)}. It rests on η = {large:g}: at η = {middle:g} it is {between}",
+                measured=f"{shown(large)}. This rests on η = {large:g}: at η = {middle:g} the regret is "
+                f"{between}",
                 holds=max(ratio.high for ratio in ratios[large].values()) < 0.8,
             ),
         ]

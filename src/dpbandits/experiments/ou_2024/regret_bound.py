@@ -14,6 +14,7 @@ from dpbandits.experiments.figure import Claim, Figure, Scale, Simulation
 from dpbandits.experiments.ou_2024.privacy_curves import printed_mu
 from dpbandits.experiments.ou_2024.regret_grid import BernoulliRegret
 from dpbandits.experiments.ou_2024.setting import PAPER
+from dpbandits.experiments.ou_2024.tuning import tuning_claim, tuning_simulations
 from dpbandits.policies.arms import GaussianThompson, ModifiedThompson
 from dpbandits.privacy.budgets import GaussianDP
 from dpbandits.reports.figures import (
@@ -74,8 +75,10 @@ class RegretBound(Figure):
     paper: ClassVar[str] = f"{PAPER}, Theorem 5"
     notes: ClassVar[tuple[str, ...]] = (
         "The paper does not draw this. Constants are those of Equations (9) and (10) and of the "
-        "displays after them. A bound above the regret of uniform play says nothing yet. At a given "
-        "η, c grows with T, and only a b that grows as well lets the bound fall below uniform play.",
+        "displays after them. A bound above the regret of uniform play says nothing yet. At a fixed "
+        "η, c grows with T, and the bound falls below uniform play only if b grows too.",
+        "The sentence of Section 4 was first judged by one pair, at 1-GDP, and found not so. It says "
+        "only that such pairs exist, so the criterion was changed after that result was seen.",
     )
     _MEANS: ClassVar = (0.75, 0.625, 0.5, 0.375, 0.25)
     _GAPS: ClassVar = tuple(0.75 - mean for mean in _MEANS)
@@ -89,9 +92,9 @@ class RegretBound(Figure):
         return f"T = {self._ROUNDS[scale]:,} and {self._PRIVATE_ROUNDS:,}, {self._RUNS[scale]} runs"
 
     def simulations(self, scale: Scale) -> dict[str, Simulation]:
-        """Algorithm 1, as long as it takes for the bound to speak, and Algorithm 2 at 1-GDP."""
+        """Algorithm 1 for as long as the bound needs to speak, Algorithm 2 at 1-GDP, and a grid."""
         private = ModifiedThompson(privacy=GaussianDP(1.0), prepulls=self._PREPULLS, calibration="paper")
-        return {
+        bounds = {
             name: Simulation(
                 policies={name: policy},
                 environment=BernoulliRegret.environment,
@@ -103,6 +106,7 @@ class RegretBound(Figure):
                 ("private", private, self._PRIVATE_ROUNDS),
             )
         }
+        return bounds | tuning_simulations(scale)
 
     @property
     def _scale_of_private(self) -> float:
@@ -137,7 +141,7 @@ class RegretBound(Figure):
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
-        """Both bounds, without and with privacy."""
+        """Both bounds, without and with privacy, and what tuning gains."""
         uniform = BernoulliRegret.environment.uniform_regret()
         b, c = self._PREPULLS, self._scale_of_private
         at_one = speaks_from(self._best_at_one_gdp, uniform)
@@ -179,24 +183,22 @@ class RegretBound(Figure):
                     speaks_from=f"T ≈ 10^{math.log10(begins):.1f}" if begins > rounds else "",
                 )
             )
-        return [*found, self._against_standard(traces)]
+        return [*found, tuning_claim(traces, scale), self._against_standard(traces)]
 
     def _against_standard(self, traces: Mapping[str, Trace]) -> Claim:
-        """Section 4: whether this (b, c) has less regret than b = 0, c = 1 beside less η."""
+        """What 1-GDP costs beside b = 0, c = 1."""
         standard, private = traces["standard"], traces["private"]
         rounds = private.rounds[-1]
         at = int(np.searchsorted(standard.rounds, rounds))  # the first point that is not before it
         ratio = ratio_of(private.regret("private")[:, -1], standard.regret("standard")[:, at])
         eta = printed_mu(rounds, 0, 1.0) / math.sqrt(2.0)
         return Claim(
-            paper="Section 4: tuning b and c gives both tighter privacy and lower regret than b = 0, "
-            "c = 1",
-            criterion="at 1-GDP (b = 2000, c = 50): the 99 % interval of its regret over that of b = 0, "
-            "c = 1 is below 1",
+            paper="(ours) At 1-GDP (b = 2000, c = 50) regret is higher than at b = 0, c = 1",
+            criterion="the 99 % interval of the ratio of their regrets is above 1",
             measured=f"{ratio:.1f} times the regret after {rounds:,} rounds, at η = 1 in place of "
             f"{eta:.0f} (√(T/2), Lemma 3)",
-            holds=None if ratio.low <= 1.0 <= ratio.high else ratio.high < 1.0,
-            differs="one (b, c), at 1-GDP; the paper says only that there are such",
+            holds=ratio.low > 1.0,
+            ours=True,
         )
 
     def _best_at_one_gdp(self, rounds: float) -> float:

@@ -67,10 +67,10 @@ class Public(NamedTuple):
 
     def release(self, secret: Buffers, noise: Noise) -> None:
         """Release every batch that is full, and compare the arms."""
+        if any_due(self.turns.full) and not is_over(self):
+            _close(self, secret, noise)
         if is_over(self):
             forget(secret)
-        elif any_due(self.turns.full):
-            _close(self, secret, noise)
 
     def select(self, context: None, explore: Chance) -> int:
         """The recommended arm; before there is one, go on with a batch, or choose whose is next."""

@@ -2,7 +2,8 @@
 
 The end is noticed as anything else is, by the first decision that comes after the release which settled
 it. That decision, and all after it, play the recommended arm. No reward is read any more, and those in
-batches that were open are forgotten.
+batches that were open are forgotten, by the next decision at the latest. (A file that is saved before
+then holds them, as it holds answers of rounds in flight.)
 """
 
 from dataclasses import replace
