@@ -55,6 +55,17 @@ def test_families_of_arms_are_measured_in_leaps_but_where_rewards_are_no_coins(t
     assert "--device cpu --leaps --out docs`" in tails_section(tmp_path, tails)
 
 
+def test_what_was_measured_with_other_code_is_told(tmp_path: Path) -> None:
+    tails = ALL[0]
+    few = tails._replace(instances={"5 arms": tails.instances["5 arms"]}, budgets=tails.budgets[:1])
+    path = measure_tails(tmp_path, few, device="cpu", runs=2, rounds=40)
+    assert "older than its code" not in tails_section(tmp_path, few)
+    record = json.loads(path.read_text())
+    for code in ({"code": "another"}, {}):
+        path.write_text(json.dumps({x: y for x, y in record.items() if x != "code"} | code))
+        assert "older than its code" in tails_section(tmp_path, few)
+
+
 def test_what_was_not_played_is_told(tmp_path: Path) -> None:
     tails = ALL[0]
     path = measure_tails(tmp_path, tails, device="cpu", runs=2, rounds=40)

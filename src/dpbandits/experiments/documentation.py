@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dpbandits.experiments import FIGURES, tails
 from dpbandits.experiments.figure import Figure, Result, Scale
 from dpbandits.experiments.reproduce import claim_rows
-from dpbandits.experiments.stamps import code_stamp
+from dpbandits.experiments.stamps import OLDER, code_stamp
 from dpbandits.reports.figures import save_figure
 from dpbandits.reports.tables import markdown_table
 
@@ -28,9 +28,8 @@ speaks of; the row says how, and what was found here: so, not so, or undecided w
 tell. Rows that begin with (ours), and tables headed "our goal", are claims of ours and no verdict on a
 paper.
 """
-_OLDER = " · older than its code"
 _STAMP = re.compile(r"^<!-- code: (\w+) -->\n", re.MULTILINE)
-_COMMAND = re.compile(rf"^(.* · `dpbandits reproduce .*?`)(?:{_OLDER})?$", re.MULTILINE)
+_COMMAND = re.compile(rf"^(.* · `dpbandits reproduce .*?`)(?:{OLDER})?$", re.MULTILINE)
 
 
 def write_reproduction(folder: Path, results: dict[str, tuple[Figure, Result, Scale]]) -> Path:
@@ -90,7 +89,7 @@ def marked(page: str) -> str:
     older, parts = ages(page).older, sections(page)
     head = page[: len(page) - sum(map(len, parts.values()))]
     return head + "".join(
-        _COMMAND.sub(rf"\1{_OLDER if name in older else ''}", text, count=1) if name in FIGURES else text
+        _COMMAND.sub(rf"\1{OLDER if name in older else ''}", text, count=1) if name in FIGURES else text
         for name, text in parts.items()
     )
 

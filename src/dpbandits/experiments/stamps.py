@@ -9,12 +9,16 @@ comments, docstrings and the shape of the text.
 import ast
 import hashlib
 import importlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dpbandits.experiments.figure import Figure, Scale
+from dpbandits.policies import Policy
+from dpbandits.worlds import Environment
 
+OLDER = " · older than its code"  # what is said of a section whose stamp is not that of today
 _FOLDERS = ("policies", "sums", "mechanisms", "problems", "worlds", "privacy")
 _FOLLOWED = tuple(f"dpbandits.{folder}" for folder in _FOLDERS)
 _FIGURES = "dpbandits.experiments"
@@ -28,10 +32,18 @@ _LEAPS = {"rounds_ahead", "observe_many", "pay_many"}
 
 def code_stamp(figure: Figure) -> str | None:
     """The hash of today; None where the figure's data, which say what it plays, are not there."""
-    if figure.missing() is not None:
-        return None
+    return None if figure.missing() is not None else _hash_of(modules_of(figure))
+
+
+def stamp_of(*recipes: Policy | Environment) -> str:
+    """The same of policies and worlds alone, for what is measured apart from any figure."""
+    kinds = {kind for recipe in recipes for kind in type(recipe).__mro__}
+    return _hash_of(_modules_from((kind.__module__ for kind in kinds), ""))
+
+
+def _hash_of(modules: set[str]) -> str:
     found = hashlib.sha256()
-    for module in sorted(modules_of(figure)):
+    for module in sorted(modules):
         found.update(f"{module} {_written(module)}\0".encode())
     return found.hexdigest()[:12]
 
@@ -42,20 +54,25 @@ def modules_of(figure: Figure) -> set[str]:
     recipes = [recipe for one in played for recipe in (*one.policies.values(), one.environment)]
     kinds = {kind for recipe in recipes for kind in type(recipe).__mro__} | set(type(figure).__mro__)
     base = Figure.__module__  # what all figures share is no figure's own
-    waiting = [k.__module__ for k in kinds if _follows(k.__module__, figure) and k.__module__ != base]
+    begin = (kind.__module__ for kind in kinds if kind.__module__ != base)
+    return _modules_from(begin, type(figure).__module__)
+
+
+def _modules_from(begin: Iterable[str], own: str) -> set[str]:
+    """These, what they import, and so on, of what is followed."""
+    waiting = [module for module in begin if _follows(module, own)]
     found: set[str] = set()
     while waiting:
         if (module := waiting.pop()) not in found:
             found.add(module)
-            waiting += [one for one in _imported(module) if _follows(one, figure)]
+            waiting += [one for one in _imported(module) if _follows(one, own)]
     return found
 
 
-def _follows(module: str, figure: Figure) -> bool:
-    """Whether a module is one of the folders, or belongs to the figure's paper."""
+def _follows(module: str, own: str) -> bool:
+    """Whether a module is one of the folders, or belongs to the paper of a figure's own module."""
     if module in _AT_WORK:
         return False
-    own = type(figure).__module__
     paper = own.rsplit(".", 1)[0]  # the folder of a paper of many figures; otherwise its only file
     of_paper = module.startswith(f"{paper}.") if paper != _FIGURES else module == own
     return of_paper or module in _FOLLOWED or module.startswith(tuple(f"{x}." for x in _FOLLOWED))

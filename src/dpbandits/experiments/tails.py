@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpbandits.experiments.arms_leaderboard import INSTANCES, ROUNDS, ArmsLeaderboard
 from dpbandits.experiments.chandak.setting import TABLE_2
 from dpbandits.experiments.matroid_leaderboard import MatroidLeaderboard
+from dpbandits.experiments.stamps import OLDER, stamp_of
 from dpbandits.limits import imed_level, regret_without_disasters
 from dpbandits.policies import Policy
 from dpbandits.privacy.budgets import Budget, GaussianDP, PureDP
@@ -242,12 +243,25 @@ def measure_tails(
     made_by: dict[str, str] = about_gpu() if device == "cuda" else {"device": device}
     if leaps:
         made_by["device"] += ", in leaps where the policy and the rewards allow it"
-    record: dict[str, Any] = {**made_by, "rounds": ROUNDS, "seed": _SEED, "rows": []}
+    record: dict[str, Any] = {
+        **made_by,
+        "rounds": ROUNDS,
+        "seed": _SEED,
+        "code": _code(tails),
+        "rows": [],
+    }
     for row in tail_rows(tails, device=device, leaps=leaps, **options):
         record["rows"].append(row)
         # After each: what is measured is not lost.
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
+
+
+def _code(tails: Tails) -> str:
+    """The stamp of what is played."""
+    worlds = [one.environment for one in tails.instances.values()]
+    policies = [recommend(worlds[0].problem(ROUNDS), budget).policy for budget in tails.budgets]
+    return stamp_of(*policies, *worlds)
 
 
 def tails_section(folder: Path, tails: Tails) -> str:
@@ -264,7 +278,8 @@ def tails_section(folder: Path, tails: Tails) -> str:
     option = " --device cpu --leaps" if "in leaps" in device else ""
     return (
         f"\n## {tails.name}: {tails.title}\n\n"
-        f"dpbandits · `python benchmarks/gpu.py --tails --only {tails.name}{option} --out docs`\n\n"
+        f"dpbandits · `python benchmarks/gpu.py --tails --only {tails.name}{option} --out docs`"
+        f"{'' if record.get('code') == _code(tails) else OLDER}\n\n"
         f"{counted(record['rounds'], 'round')} each ({device}). Nothing was tuned on the instances that "
         "are held out. The columns of percentages are percentiles of regret over runs; the last one "
         f"counts runs of more than {_MANY:g} times the mean regret.{_price(rows)}"
