@@ -15,7 +15,8 @@ from dpbandits.policies.kernel import (
     LocalCapri,
     LocalKernelThompson,
 )
-from dpbandits.policies.kernel.shared.outlook import MIN_LEARNABLE_SHARE, learnable_share, short_horizon
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.outlook import short_horizon
 from dpbandits.policies.linear import (
     LinThompson,
     LocalLinUCB,
@@ -23,7 +24,7 @@ from dpbandits.policies.linear import (
     TreeContextualUCB,
 )
 from dpbandits.policies.matroid import FocusedMatroidUCB
-from dpbandits.privacy.budgets import Budget, NonPrivate, PureDP
+from dpbandits.privacy.budgets import ApproxDP, Budget, NonPrivate, PureDP
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import (
     Arms,
@@ -305,9 +306,12 @@ def _for_kernels(
         reason = (
             "it has the lowest regret at equal privacy in kernel-leaderboard, for any number of rounds."
         )
-    if local and problem.horizon is not None:
-        share = learnable_share(problem, privacy, problem.horizon, local=True)
-        if share < MIN_LEARNABLE_SHARE:
-            said = short_horizon(problem, privacy, share)
-            reason += f" But {said}."
+        if isinstance(policy, LocalKernelThompson) and isinstance(privacy, ApproxDP):
+            coins = replace(policy, privacy=PureDP(privacy.epsilon))
+            if coins.deviation(1.0) < policy.deviation(1.0):
+                policy = coins
+                reason += f" Without δ, {coins.privacy}, each answer is one bit, which tells more."
+    if isinstance(policy, LocalKernelPolicy):
+        said = short_horizon(problem, policy.privacy, policy.deviation(problem.max_reward))
+        reason += f" But {said}." if said is not None else ""
     return Recommendation(policy=policy, reason=reason)

@@ -33,13 +33,9 @@ from dpbandits.notation import (
     policy_kind,
     whole,
 )
-from dpbandits.policies import LocalPolicy, Policy
-from dpbandits.policies.kernel.shared.outlook import (
-    MIN_LEARNABLE_SHARE,
-    expected_cost,
-    learnable_share,
-    short_horizon,
-)
+from dpbandits.policies import Policy
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.outlook import expected_cost, short_horizon
 from dpbandits.privacy.budgets import NonPrivate
 from dpbandits.problems import KernelContexts, Problem
 from dpbandits.reports.figures import PICTURES, save_figure
@@ -256,13 +252,12 @@ def _print(found: Comparison) -> None:
 
 def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) -> str:
     """What the runs will take, and a word where a local policy has too few rounds."""
-    locals_ = [one for one in chosen.values() if isinstance(one, LocalPolicy)]
-    private = next((one for one in locals_ if not isinstance(one.privacy, NonPrivate)), None)
+    locals_ = [one for one in chosen.values() if isinstance(one, LocalKernelPolicy)]
     said = f"{expected_cost(problem, rounds, local=bool(locals_))}, roughly"
-    if private is not None:
-        share = learnable_share(problem, private.privacy, rounds, local=True)
-        if share < MIN_LEARNABLE_SHARE:
-            said += f"; note: {short_horizon(problem, private.privacy, share)}"
+    for one in locals_:
+        if not isinstance(one.privacy, NonPrivate):
+            short = short_horizon(problem, one.privacy, one.deviation(problem.max_reward))
+            return said if short is None else f"{said}; note: {short}"
     return said
 
 

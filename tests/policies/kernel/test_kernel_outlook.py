@@ -20,12 +20,14 @@ def test_what_can_be_learned_grows_with_rounds_and_budget() -> None:
     problem = WORLD.problem(None)
 
     def share(rounds: int, epsilon: float, local: bool) -> float:
-        return learnable_share(problem, dpb.ApproxDP(epsilon, 1e-5), rounds, local=local)
+        policy = dpb.local.LocalKernelThompson(privacy=dpb.ApproxDP(epsilon, 1e-5))
+        return learnable_share(problem, policy.deviation(problem.max_reward), rounds, local=local)
 
     assert share(10**4, 1.0, True) < share(10**5, 1.0, True) < share(10**6, 1.0, True)
     assert share(10**4, 0.5, True) < share(10**4, 5.0, True) < share(10**4, 5.0, False) < 1.0
-    # Measured regret is 0.96, 0.67 and 0.3 of uniform play there.
     assert share(10**4, 1.0, True) < 0.25 < share(10**5, 1.0, True)
+    coins = dpb.local.LocalKernelThompson(privacy=dpb.PureDP(1.0)).deviation(1.0)
+    assert learnable_share(problem, coins, 10**4, local=True) > 1.5 * share(10**4, 1.0, True)
 
 
 @pytest.mark.parametrize("kind", [dpb.local.LocalKernelThompson, dpb.local.LocalCapri])
@@ -43,8 +45,13 @@ def test_recommendations() -> None:
     found = dpb.recommend(WORLD.problem(None), BUDGET)
     assert found.policy == dpb.KernelThompson(privacy=BUDGET)
     local = dpb.recommend(WORLD.problem(10**6), BUDGET, trust=dpb.Trust.LOCAL)
-    assert local.policy == dpb.local.LocalKernelThompson(privacy=BUDGET) and "But" not in local.reason
-    short = dpb.recommend(WORLD.problem(10**4), BUDGET, trust=dpb.Trust.LOCAL)
+    # Stronger than what was asked for, and with less noise; not where Gaussian noise is the smaller one.
+    assert local.policy == dpb.local.LocalKernelThompson(privacy=dpb.PureDP(1.0))
+    assert "But" not in local.reason and "one bit" in local.reason
+    for budget in (dpb.GaussianDP(1.0), dpb.ApproxDP(8.0, 0.1)):
+        same = dpb.recommend(WORLD.problem(10**6), budget, trust=dpb.Trust.LOCAL)
+        assert same.policy == dpb.local.LocalKernelThompson(privacy=budget)
+    short = dpb.recommend(WORLD.problem(10**3), BUDGET, trust=dpb.Trust.LOCAL)
     assert "expect little better than uniform play" in short.reason
     dial = dpb.recommend(WORLD.problem(None), BUDGET, kind=dpb.kernels.Capri)
     assert (

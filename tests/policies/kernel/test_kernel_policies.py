@@ -272,10 +272,14 @@ def test_printed_confidence_never_drops_anything_and_says_until_when() -> None:
         printed.start(world.problem(None))
 
 
-LOCAL = [dpb.local.LocalKernelThompson(privacy=BUDGET), dpb.local.LocalCapri(privacy=BUDGET)]
+LOCAL = [
+    dpb.local.LocalKernelThompson(privacy=BUDGET),
+    dpb.local.LocalKernelThompson(privacy=dpb.PureDP(1.0)),
+    dpb.local.LocalCapri(privacy=BUDGET),
+]
 
 
-@pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("policy", LOCAL, ids=str)
 @pytest.mark.parametrize("seed", range(8))
 def test_a_report_costs_the_declared_budget_over_everybody(policy: Any, seed: int) -> None:
     """Every context, action and reward at ±B, on the server's own broadcast."""
@@ -298,7 +302,7 @@ def test_a_report_costs_the_declared_budget_over_everybody(policy: Any, seed: in
     assert 0.9 * declared <= max(costs) <= declared * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("policy", LOCAL, ids=str)
 def test_with_the_same_messages_the_server_is_in_the_same_state(policy: Any) -> None:
     problem = dpb.KernelContexts.testing.example(None)
     policy = short_form(policy)
@@ -321,7 +325,7 @@ def test_with_the_same_messages_the_server_is_in_the_same_state(policy: Any) -> 
     assert state_bytes(servers[0]._secret) == []
 
 
-@pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("policy", LOCAL, ids=str)
 def test_the_server_has_no_method_that_takes_a_context_or_a_reward(policy: Any) -> None:
     server = policy.start(dpb.KernelContexts.testing.example(None))
     methods = {name: m for name, m in inspect.getmembers(server, callable) if not name.startswith("_")}
@@ -389,7 +393,7 @@ def test_no_broadcast_makes_a_message_cost_more_and_a_trusting_person_is_caught(
     assert report_cost(SendsLastBits(privacy=BUDGET), problem) == math.inf
 
 
-@pytest.mark.parametrize("policy", LOCAL, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("policy", LOCAL, ids=str)
 def test_messages_that_no_report_can_give_are_refused(policy: Any) -> None:
     problem = dpb.KernelContexts.testing.example(None)
     size = problem.features().rows.shape[1]

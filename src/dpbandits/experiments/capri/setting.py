@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpbandits.experiments.evidence import Interval
 from dpbandits.policies import Policy
-from dpbandits.policies.kernel import Capri, KernelThompson, LocalCapri, LocalKernelThompson
+from dpbandits.policies.kernel import Capri, LocalCapri
 from dpbandits.privacy.budgets import ApproxDP
 from dpbandits.privacy.guarantees import Trust
 from dpbandits.problems import Kernel, LinearKernel, Matern, SquaredExponential
@@ -70,9 +70,9 @@ def dialled(epsilon: float, trust: Trust = Trust.JOINT) -> Policy:
 
 
 def thompson(epsilon: float, trust: Trust = Trust.JOINT) -> Policy:
-    """The recommended policy."""
-    kind = LocalKernelThompson if trust is Trust.LOCAL else KernelThompson
-    return kind(privacy=ApproxDP(epsilon, DELTA))
+    """The recommended policy; in the local model under ε-DP, which is more and costs less."""
+    problem = KernelWorld.standard().problem(None)
+    return recommend(problem, ApproxDP(epsilon, DELTA), trust=trust).policy
 
 
 def printed(epsilon: float, trust: Trust = Trust.JOINT) -> Policy:

@@ -18,6 +18,7 @@ from dpbandits.policies.kernel.shared.epochs import (
     TrustedEpochs,
     cumulative,
     epoch_limits,
+    limits_of_maps,
     renew,
     shares_between,
     uniform_table,
@@ -90,13 +91,11 @@ class Public(TrustedEpochs, _Fields):
 
 def elimination_limits(public: Any) -> Limits:
     """Some action of every context is active, and no map is longer than the noise is for."""
-    length = np.sqrt(np.einsum("wm,wm->w", public.maps, public.maps))[:, None]
-    longest_map = np.abs(public.maps) / np.maximum(length / (1.0 + 1e-9), 1.0)
     return {
         **epoch_limits(public),
         "epoch": (0, _LAST),
         "active": (~public.active.any(axis=1, keepdims=True), True),
-        "maps": (-longest_map, longest_map),
+        "maps": limits_of_maps(public.maps),
         "reach": POSITIVE,
         "margin": NOT_NEGATIVE,
         "weights": FROM_RECIPE,

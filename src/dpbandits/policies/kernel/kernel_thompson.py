@@ -81,11 +81,17 @@ def end_epoch(public: Any, released: Array, variance: float, shares: Array, nois
 
     `shares` says how often each pair was played in the epoch, on average.
     """
-    held, rows, length = public.posterior, public.features.rows, int(public.length[0])
-    z = design(rows, shares, length)
+    held = public.posterior
+    z = design(public.features.rows, shares, int(public.length[0]))
     held.precision[...], held.evidence[...] = absorb(
         held.precision, held.evidence, z, released, held.bound, variance
     )
+    return next_table(public, noise)
+
+
+def next_table(public: Any, noise: Any) -> Array:
+    """Draw the table of the next epoch from the posterior, and set how long that is."""
+    held, rows, length = public.posterior, public.features.rows, int(public.length[0])
     # Around 0, no secret: free exploration that happens to be drawn here.
     normals = noise.normal(0.0, 1.0, (rows.shape[1], held.draws))
     vectors = samples(held.precision, held.evidence, normals, held.spread)

@@ -1,6 +1,5 @@
 r"""CAPRI in the local model (Pavlovic, Salgia & Zhao): people add the noise themselves."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,7 +8,6 @@ from numpy.typing import NDArray
 
 from dpbandits.engine import Noise, NoSecret
 from dpbandits.engine.state import Limits
-from dpbandits.mechanisms.rounding import rounded
 from dpbandits.policies.kernel.capri import (
     EliminatingPolicy,
     Known,
@@ -20,7 +18,7 @@ from dpbandits.policies.kernel.capri import (
 )
 from dpbandits.policies.kernel.shared.confidence import Confidence
 from dpbandits.policies.kernel.shared.epochs import Array, LocalEpochs, shares_of
-from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy
+from dpbandits.policies.kernel.shared.local_kernel import LocalKernelPolicy, send
 from dpbandits.policies.messages import noisy_vector
 from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
@@ -57,15 +55,8 @@ class Public(LocalEpochs, _Fields):
     def report(self, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
         """u·y/reach with noise in every coordinate; the action is not part of it."""
         pair = context * self.table.shape[1] + action
-        square = 0.0
-        for axis in range(self.message.size):
-            square += self.maps[pair, axis] * self.maps[pair, axis]  # ** is not the same bits compiled
-        # The map is the server's: whatever it says, what she adds has norm 1 at most, and is a number.
-        usable = square < math.inf
-        value = bounded(reward, self.confidence.bound) / max(1.0, math.sqrt(square))
-        for axis in range(self.message.size):
-            drawn = noise.normal(value * self.maps[pair, axis] if usable else 0.0, self.scale)
-            self.message[axis] = rounded(drawn, self.step)
+        value = bounded(reward, self.confidence.bound)
+        send(self.message, self.maps[pair], value, self.scale, self.step, noise)
         return (self.message,)
 
     def pause(self, secret: NoSecret, noise: Any) -> None:

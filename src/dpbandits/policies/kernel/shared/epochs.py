@@ -27,6 +27,13 @@ def epoch_limits(public: Any) -> Limits:
     }
 
 
+def limits_of_maps(maps: Array) -> tuple[Array, Array]:
+    """No row is longer than the noise is for."""
+    length = np.sqrt(np.einsum("wm,wm->w", maps, maps))[:, None]
+    longest = np.abs(maps) / np.maximum(length / (1.0 + 1e-9), 1.0)
+    return -longest, longest
+
+
 @register_jitable(forceinline=True)
 def pick(table: Array, context: int, explore: Chance) -> int:
     """An action for the context, from cumulative probabilities (contexts, actions).

@@ -1,15 +1,37 @@
 """What local policies for kernels share."""
 
+import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numba.extending import register_jitable
 
-from dpbandits.engine import NoSecret
-from dpbandits.mechanisms.rounding import rounding_step
-from dpbandits.policies.kernel.shared.outlook import warn_if_short
+from dpbandits.engine import Noise, NoSecret
+from dpbandits.mechanisms.rounding import rounded, rounding_step
+from dpbandits.policies.kernel.shared.epochs import Array
+from dpbandits.policies.kernel.shared.outlook import short_horizon
 from dpbandits.policies.local import LocalPolicy, Server
+from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import KernelContexts
+
+
+@register_jitable
+def send(message: Array, vector: Array, value: float, scale: float, step: float, noise: Noise) -> None:
+    """Write value·vector with noise in every coordinate, for a |value| that the noise is for.
+
+    The vector is the server's: whatever it says, what she adds is no longer than her value, and is a
+    number.
+    """
+    square = 0.0
+    for axis in range(vector.size):
+        square += vector[axis] * vector[axis]  # ** is not the same bits compiled
+    usable = square < math.inf
+    value = value / max(1.0, math.sqrt(square))
+    for axis in range(vector.size):
+        drawn = noise.normal(value * vector[axis] if usable else 0.0, scale)
+        message[axis] = rounded(drawn, step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +44,15 @@ class LocalKernelPolicy(LocalPolicy):
     def start(self, problem: Any, **options: Any) -> Server:
         """A server; warns where the horizon is too short for the budget."""
         server = super().start(problem, **options)
-        warn_if_short(problem, self.for_people(problem).privacy)
+        run: Any = self.for_people(problem)
+        said = short_horizon(problem, run.privacy, run.deviation(problem.max_reward))
+        if said is not None:
+            warnings.warn(said, UserWarning, stacklevel=2)
         return server
+
+    def deviation(self, bound: float) -> float:
+        """Of the noise in each coordinate of a message, for vectors of norm 1 and such rewards."""
+        return gaussian_scale(2.0 * bound, self.privacy)
 
     def begin(self: Any, problem: KernelContexts) -> tuple[Any, Any]:
         """Uniform play, nothing known."""

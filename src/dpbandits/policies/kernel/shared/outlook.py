@@ -2,7 +2,6 @@
 
 import math
 import time
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from dpbandits.policies.kernel.shared.epochs import shares_of, uniform_table
 from dpbandits.policies.kernel.shared.posterior import absorb, design
 from dpbandits.privacy.budgets import Budget
-from dpbandits.privacy.calibration import gaussian_scale
 from dpbandits.problems.kernel_contexts import KernelContexts
 
 # Below this share of the prior variance, measured regret is hardly better than uniform play's.
@@ -18,16 +16,16 @@ MIN_LEARNABLE_SHARE = 0.25
 
 
 def learnable_share(
-    problem: KernelContexts, privacy: Budget, rounds: int, *, local: bool, prior: float = 0.05
+    problem: KernelContexts, deviation: float, rounds: int, *, local: bool, prior: float = 0.05
 ) -> float:
     """The share of the mean reward's prior variance that `rounds` of uniform play would explain.
 
-    From the declared problem and the budget alone: 0 where noise drowns everything, 1 where nothing
-    stays unknown.
+    From the declared problem and the noise alone, that of a vector of norm 1: 0 where it drowns
+    everything, 1 where nothing stays unknown. In the local model every round has such noise.
     """
     features, bound = problem.features(), problem.max_reward
     rows, size = features.rows, features.rows.shape[1]
-    variance = gaussian_scale(2.0 * bound * features.radius, privacy) ** 2 * (rounds if local else 1)
+    variance = (features.radius * deviation) ** 2 * (rounds if local else 1)
     shares = shares_of(uniform_table(problem), problem.context_weights())
     before = np.eye(size) / (prior * bound**2)
     z = design(rows, shares, rounds)
@@ -37,19 +35,17 @@ def learnable_share(
     return 1.0 - float(np.sum(shares * left) / np.sum(shares * all_of_it))
 
 
-def warn_if_short(problem: KernelContexts, privacy: Budget) -> None:
-    """Say so where a local policy is started for too few rounds to be of use."""
+def short_horizon(problem: KernelContexts, privacy: Budget, deviation: float) -> str | None:
+    """What to say of a local policy with too few rounds to be of use; None if they are enough."""
     if problem.horizon is None:
-        return
-    share = learnable_share(problem, privacy, problem.horizon, local=True)
-    if share < MIN_LEARNABLE_SHARE:
-        warnings.warn(short_horizon(problem, privacy, share), UserWarning, stacklevel=3)
-
-
-def short_horizon(problem: KernelContexts, privacy: Budget, share: float) -> str:
-    """The sentence."""
-    rounds = problem.horizon or 1
-    while rounds < 2**50 and learnable_share(problem, privacy, rounds, local=True) < MIN_LEARNABLE_SHARE:
+        return None
+    share = learnable_share(problem, deviation, problem.horizon, local=True)
+    if share >= MIN_LEARNABLE_SHARE:
+        return None
+    rounds = problem.horizon
+    while (
+        rounds < 2**50 and learnable_share(problem, deviation, rounds, local=True) < MIN_LEARNABLE_SHARE
+    ):
         rounds *= 2
     return (
         f"with {privacy} in the local model, {problem.horizon:,} rounds can explain only "

@@ -24,11 +24,25 @@ def absorb(
     precision: Any, evidence: Any, z: Any, released: Any, bound: float, variance: float
 ) -> tuple[Any, Any]:
     """Add one release to a posterior kept as (P, h), the mean being P⁻¹h: P + ZC⁻¹Z, h + ZC⁻¹b̃."""
-    xp = array_namespace(precision, evidence, z, released)
+    return absorb_through(precision, evidence, z, z, z, released, bound, variance)
+
+
+def absorb_through(
+    precision: Any,
+    evidence: Any,
+    gain: Any,
+    turned: Any,
+    z: Any,
+    released: Any,
+    bound: float,
+    variance: float,
+) -> tuple[Any, Any]:
+    """The same of a measurement of Gθ, with C = B² Z + v I: P + GᵀC⁻¹G, h + GᵀC⁻¹b̃; `turned` is Gᵀ."""
+    xp = array_namespace(precision, evidence, gain, z, released)
     unit = xp.eye(z.shape[0], dtype=z.dtype)
     c = bound**2 * z + (variance + _JITTER * bound**2) * unit
-    solved = xp.linalg.solve(c, xp.concat([z, released[:, None]], axis=1))
-    added = xp.matmul(z, solved)
+    solved = xp.linalg.solve(c, xp.concat([gain, released[:, None]], axis=1))
+    added = xp.matmul(turned, solved)
     gain = added[:, :-1]
     return precision + (gain + xp.matrix_transpose(gain)) / 2.0, evidence + added[:, -1]
 
