@@ -29,6 +29,7 @@ from dpbandits.problems.kernel_contexts import Features, KernelContexts, bounded
 
 _SIDE = math.sqrt(2.0 / math.pi)  # E[sign⟨u, v⟩ u] = _SIDE·v for normal u and |v| = 1
 _FIRST = 35.0  # rounds of the first epoch for each unit of the noise's variance
+_LONGEST = 2**40  # more rounds than there will be
 
 
 class _Fields(NamedTuple):
@@ -170,7 +171,7 @@ class LocalKernelThompson(LocalKernelPolicy, PosteriorPolicy):
         """The length of the first epoch; shorter ones would only be noise."""
         if self.first_epoch is not None:
             return self.first_epoch
-        return max(100, math.ceil(_FIRST * self.deviation(1.0) ** 2))
+        return min(_LONGEST, max(100, math.ceil(_FIRST * self.deviation(1.0) ** 2)))
 
     def parse_message(self, problem: KernelContexts, content: Any) -> tuple[Array]:
         """A vector that its noise can give."""
