@@ -97,6 +97,7 @@ def main() -> None:
     )
     options.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="For --tails.")
     options.add_argument("--leaps", action="store_true", help="For --tails of arms on a CPU.")
+    options.add_argument("--runs", type=int, help="The most runs of a row of --tails.")
     options.add_argument("--out", type=Path, default=Path(), help="The folder for --tails.")
     chosen = options.parse_args()
     if chosen.device == "cuda":
@@ -106,7 +107,7 @@ def main() -> None:
         for family in tails.ALL:
             if chosen.only not in (None, family.name) or (chosen.leaps and not family.leaps()):
                 continue
-            tails.measure_tails(chosen.out, family, chosen.device, leaps=chosen.leaps)
+            tails.measure_tails(chosen.out, family, chosen.device, chosen.runs, leaps=chosen.leaps)
             print(f"{tails.tails_section(chosen.out, family)}\n{time.perf_counter() - began:.0f} s")
         return
     for case in CASES:

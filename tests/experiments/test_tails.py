@@ -52,7 +52,7 @@ def test_families_of_arms_are_measured_in_leaps_but_where_rewards_are_no_coins(t
     assert rows["exponential"] == usual["exponential"]
     assert rows["5 arms"]["mean regret"] != usual["5 arms"]["mean regret"]
     assert "(cpu, in leaps where the policy and the rewards allow it)" in tails_section(tmp_path, tails)
-    assert "--device cpu --leaps --out docs`" in tails_section(tmp_path, tails)
+    assert "--device cpu --leaps --runs 20 --out docs`" in tails_section(tmp_path, tails)
 
 
 def test_what_was_measured_with_other_code_is_told(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def tail_rows(
 ) -> Iterator[Row]:
     """One for each instance and budget, in `leaps` where its world can be played so.
 
-    `runs` are instead of its own, `options` those of `simulate`.
+    `runs` are the most of any, `options` those of `simulate`.
     """
     for name, instance in tails.instances.items():
         for budget in tails.budgets:
@@ -200,7 +200,7 @@ def tail_rows(
                 {"it": policy},
                 environment,
                 rounds,
-                runs or instance.runs,
+                instance.runs if runs is None else min(runs, instance.runs),
                 seed=_SEED,
                 points=1,
                 progress=False,
@@ -234,9 +234,15 @@ def _summary(regret: NDArray[np.float64]) -> Row:
 
 
 def measure_tails(
-    folder: Path, tails: Tails, device: Device = "cuda", *, leaps: bool = False, **options: Any
+    folder: Path,
+    tails: Tails,
+    device: Device = "cuda",
+    runs: int | None = None,
+    *,
+    leaps: bool = False,
+    **options: Any,
 ) -> Path:
-    """Write the file of one family, row after row."""
+    """Write the file of one family, row after row, of at most so many runs."""
     from dpbandits.simulation.gpu import about_gpu
 
     path = folder / tails.file()
@@ -245,12 +251,13 @@ def measure_tails(
         made_by["device"] += ", in leaps where the policy and the rewards allow it"
     record: dict[str, Any] = {
         **made_by,
+        **({} if runs is None else {"most runs": runs}),
         "rounds": ROUNDS,
         "seed": _SEED,
         "code": _code(tails),
         "rows": [],
     }
-    for row in tail_rows(tails, device=device, leaps=leaps, **options):
+    for row in tail_rows(tails, runs, device=device, leaps=leaps, **options):
         record["rows"].append(row)
         # After each: what is measured is not lost.
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -276,6 +283,7 @@ def tails_section(folder: Path, tails: Tails) -> str:
     ]
     device = " ".join(record.get(name, "") for name in ("device", "gpu", "generator")).strip()
     option = " --device cpu --leaps" if "in leaps" in device else ""
+    option += f" --runs {record['most runs']}" if "most runs" in record else ""
     return (
         f"\n## {tails.name}: {tails.title}\n\n"
         f"dpbandits · `python benchmarks/gpu.py --tails --only {tails.name}{option} --out docs`"
