@@ -31,8 +31,9 @@ class KernelLeaderboard(Figure):
         "summed regret of uniform play. CAPRI as printed equals uniform play, because its "
         "confidence terms are in the thousands where no two mean rewards differ by more than 2. "
         "`Capri` at width 1 has valid intervals; at a quarter, which `recommend` sets, they are "
-        "heuristic. Privacy is the same in all rows of one model. Seconds are of processor time, "
-        "pauses included.",
+        "heuristic. Privacy is the same in all rows of the joint model. In the local model Capri is "
+        "(1, 10⁻⁵)-DP, and KernelThompson, as recommended, 1-DP, which is stronger; it was tuned on "
+        "other functions. Seconds are of processor time, pauses included.",
     )
     _ROUNDS: ClassVar = {Scale.quick: 100_000, Scale.paper: 1_000_000}
     _FUNCTIONS: ClassVar = {Scale.quick: 2, Scale.paper: 8}
@@ -131,22 +132,24 @@ class KernelLeaderboard(Figure):
         )
         if scale is Scale.paper:
             goals = [
-                (best, 0, 0.025),
-                (best, 1, 0.04),
-                (valid, 0, 0.4),
-                (valid, 1, 0.4),
-                (dial, 1, 0.4),
-                (local, 0, 0.4),
-                (local, 1, 0.4),
+                (best, 0, 0.025, 1.0),
+                (best, 1, 0.04, 1.0),
+                (valid, 0, 0.4, 1.0),
+                (valid, 1, 0.4, 1.0),
+                (dial, 1, 0.4, 1.0),
+                (local, 0, 0.25, 0.4),
+                (local, 1, 0.25, 0.4),
             ]
-            for policy, place, goal in goals:
+            for policy, place, goal, last in goals:
                 share = _share(traces, _COMPARED[place], policy)
                 worst = max(_shares(traces, _COMPARED[place], policy))
+                said = f"at most {100 * goal:g} %"
+                said += f", the worst function {100 * last:g} %" if last < 1.0 else ""
                 found.append(
                     Claim(
-                        paper=f"(ours) {policy}, {_COMPARED[place]}: at most {100 * goal:g} %",
+                        paper=f"(ours) {policy}, {_COMPARED[place]}: {said}",
                         measured=f"{100 * share:.2f} % of uniform play, worst {100 * worst:.1f} %",
-                        holds=share <= goal,
+                        holds=share <= goal and worst <= last,
                     )
                 )
             slow = max(_seconds(traces, kernel, best) for kernel in _COMPARED)
