@@ -202,7 +202,10 @@ def _as_configured(policy: Policy, rounds: int) -> Check:
 
 
 def _first_release(policy: Policy, rounds: int) -> int | None:
-    """After how many rounds something was spent, as the learner says; `rounds` if it cannot say."""
+    """After how many rounds something was spent, as the learner says; `rounds` if it cannot say.
+
+    Nor if it says nothing of all the rounds that the guarantee covers: the replay will tell.
+    """
     problem = policy.problem_kind.testing.example(rounds)
     learner = rehearse(policy, problem, seed=0)
     if isinstance(policy, LocalPolicy) or (
@@ -210,11 +213,12 @@ def _first_release(policy: Policy, rounds: int) -> int | None:
     ):
         return rounds
     person = policy.problem_kind.testing.extreme_people(problem)[0]  # one at a time, all alike
-    for played in range(_MOST_LONGER * rounds):
+    covered = policy.guarantee(problem).horizon
+    for played in range(_MOST_LONGER * rounds if covered is None else covered):
         if learner.spent is not None:
             return played
         serve(learner, person)
-    return None
+    return None if covered is None else rounds
 
 
 def _same_recipe(policy: Policy, small: Policy) -> Check:
