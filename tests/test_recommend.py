@@ -1,6 +1,8 @@
 """Which policy is recommended for arms, against what is measured on random ones."""
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +11,10 @@ import dpbandits as dpb
 from dpbandits.errors import InvalidInput
 from dpbandits.policies import Policy
 from dpbandits.policies.arms import NoiseAwareIMED, SequentialHalving
-from dpbandits.privacy.budgets import Budget, GaussianDP, PureDP
+from dpbandits.privacy.budgets import ApproxDP, Budget, GaussianDP, PureDP
 from dpbandits.privacy.guarantees import Trust
-from dpbandits.worlds import BernoulliArms
+from dpbandits.problems import Problem, UniformMatroid
+from dpbandits.worlds import BernoulliArms, KernelWorld
 
 _WORLDS, _RUNS = 12, 10
 
@@ -73,3 +76,37 @@ def test_arms_that_come_and_go_are_never_searched_among() -> None:
         policy = dpb.recommend(problem, PureDP(1.0)).policy
         assert isinstance(policy, kind)
         policy.check(problem)
+
+
+def test_what_is_said_of_people_who_return_is_about_what_is_run() -> None:
+    """All rounds of a person share the budget, so that one round has less of it."""
+
+    def said(problem: Problem, budget: Budget, **options: Any) -> str:
+        return dpb.recommend(problem, budget, **options).reason
+
+    arms = dpb.Arms(5, horizon=3000)
+    assert isinstance(dpb.recommend(arms, PureDP(1.0)).policy, NoiseAwareIMED)
+    often = dpb.recommend(replace(arms, rounds_per_person=50), PureDP(1.0))
+    assert isinstance(often.policy, SequentialHalving) and "little better than uniform" in often.reason
+
+    contexts, matroid = (
+        dpb.LinearContexts(5, horizon=5000),
+        dpb.MatroidBases(UniformMatroid(7, 3), horizon=5000),
+    )
+    for problem, budget in ((contexts, ApproxDP(1.0, 1e-6)), (matroid, PureDP(1.0))):
+        assert "expect little better" not in said(problem, budget)
+        assert "expect little better" in said(replace(problem, rounds_per_person=50), budget)
+    local = [
+        said(replace(contexts, rounds_per_person=k), GaussianDP(1.0), trust=Trust.LOCAL) for k in (1, 4)
+    ]
+    assert "some 100,000 rounds" in local[0] and "some 400,000 rounds" in local[1]
+
+
+def test_bits_are_recommended_where_they_are_quieter_as_run() -> None:
+    """K rounds of a person divide ε by k, a Gaussian budget by √k: with many of them numbers are."""
+    problem = replace(KernelWorld.standard().problem(20_000), rounds_per_person=1)
+    for k, budget in ((1, PureDP(1.0)), (4, PureDP(1.0)), (16, ApproxDP(1.0, 1e-5))):
+        returning = replace(problem, rounds_per_person=k)
+        found = dpb.recommend(returning, ApproxDP(1.0, 1e-5), trust=Trust.LOCAL)
+        assert found.policy.privacy == budget
+        assert ("few rounds" in found.reason or "rounds can explain only" in found.reason) == (k > 1)

@@ -159,7 +159,7 @@ def _for_arms(problem: Arms, privacy: Budget, rate: float | None) -> Recommendat
         reason = "without privacy nothing here does better on rewards in [0, 1], and it needs no tuning."
         return Recommendation(policy=BetaThompson(), reason=reason)
     steady = NoiseAwareIMED(privacy=privacy)
-    tries = problem.arms * _first_try(steady, rate)
+    tries = problem.arms * _first_try(steady.for_people(problem), rate)
     if problem.horizon is None or problem.capacity is not None or tries < _FEW_TRIES * problem.horizon:
         reason = (
             "it has the lowest regret at equal privacy over the instances of arms-leaderboard, for any "
@@ -190,6 +190,11 @@ def _first_try(policy: NoiseAwareIMED, rate: float | None) -> int:
     return round(rounds)
 
 
+def _width(policy: Policy, problem: Problem) -> float:
+    """μ of one round, which is less than is asked for where all rounds of a person share the budget."""
+    return float(policy.for_people(problem).privacy.to_gaussian().mu)
+
+
 def _takes(rounds: int, horizon: int) -> str:
     if rounds > horizon:
         return f"takes {rounds:,} rounds, more than the {horizon:,} there are"
@@ -204,7 +209,7 @@ def _for_local(problem: Arms | LinearContexts, privacy: Budget) -> Recommendatio
     reason = "people randomise their own rows."
     if not isinstance(privacy, NonPrivate):
         # What noise adds up to grows with the root of the rounds: some 10⁵ of them at μ = 1.
-        needed = float(f"{1e5 / privacy.to_gaussian().mu ** 2:.0e}")
+        needed = float(f"{1e5 / _width(policy, problem) ** 2:.0e}")
         reason += (
             f" At {privacy} expect it to need some {number(needed)} rounds before it is much better "
             "than uniform play."
@@ -252,7 +257,7 @@ def _for_linear(problem: LinearProblem, privacy: Budget) -> Recommendation[Polic
     # Directions are told apart once a Gram matrix of some t/d outgrows noise of about 4·√d/μ; that of K
     # arms with their own some √K times later (measured on DisjointContexts).
     needed = problem.blocks**0.5 * problem.dimension**1.5
-    needed = round(20.0 * needed / privacy.to_gaussian().mu)
+    needed = round(20.0 * needed / _width(policy, problem))
     if problem.horizon is not None and problem.horizon < needed:
         whose = f" of {problem.blocks} arms" if problem.blocks > 1 else ""
         reason += (
@@ -273,7 +278,7 @@ def _for_matroids(problem: MatroidBases, privacy: Budget) -> Recommendation[Poli
             " With a margin it costs more on average and hardly ever loses one of the best items; over "
             f"a horizon of at most {_SHORT:,} rounds that would not pay."
         )
-    fed, first_batch = policy.schedule(problem)
+    fed, first_batch = policy.for_people(problem).schedule(problem)
     tries = -(-(problem.items - len(problem.matroid.loops)) * first_batch // fed)
     if problem.horizon is not None and 3 * tries > problem.horizon:
         reason += (
@@ -308,10 +313,13 @@ def _for_kernels(
         )
         if isinstance(policy, LocalKernelThompson) and isinstance(privacy, ApproxDP):
             coins = replace(policy, privacy=PureDP(privacy.epsilon))
-            if coins.deviation(1.0) < policy.deviation(1.0):
+            # As run: k rounds of a person divide ε by k, but a Gaussian budget by √k.
+            mine, theirs = (one.for_people(problem).deviation(1.0) for one in (coins, policy))
+            if mine < theirs:
                 policy = coins
                 reason += f" Without δ, {coins.privacy}, each answer is one bit, which tells more."
     if isinstance(policy, LocalKernelPolicy):
-        said = short_horizon(problem, policy.privacy, policy.deviation(problem.max_reward))
+        run = policy.for_people(problem)
+        said = short_horizon(problem, run.privacy, run.deviation(problem.max_reward))
         reason += f" But {said}." if said is not None else ""
     return Recommendation(policy=policy, reason=reason)

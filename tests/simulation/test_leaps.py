@@ -147,6 +147,20 @@ class PaysOtherwise(BernoulliWorld):
         return 1.0
 
 
+class OffersOtherwise(BernoulliWorld):
+    """Draws something in every round."""
+
+    def offer(self, chance: Chance) -> None:
+        chance.random()
+
+
+class SettlesOtherwise(BernoulliWorld):
+    """Income is not what is paid: that of many rounds is not that of their sum."""
+
+    def settle(self, context: None, action: int, reward: float) -> tuple[float, float, float]:
+        return self.best, self.means[action], max(0.0, reward - 0.5)
+
+
 @pytest.mark.slow
 def test_control_another_law_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"rounds": _ROUNDS, "runs": _RUNS, "points": 4}
@@ -159,7 +173,7 @@ def test_control_another_law_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_world_that_pays_otherwise_than_it_inherited_cannot_leap() -> None:
     assert pays_many(BernoulliWorld) and pays_many(OtherWorld)
-    assert not pays_many(PaysOtherwise)
+    assert not any(pays_many(one) for one in (PaysOtherwise, OffersOtherwise, SettlesOtherwise))
 
 
 def test_a_trace_says_so_and_traces_are_not_mixed(tmp_path: Path) -> None:

@@ -106,8 +106,8 @@ def knows_ahead(state: type) -> bool:
 
 
 def pays_many(state: type) -> bool:
-    """Whether a world's state can pay many rewards at once."""
-    return _stands_for(state, "pay_many", "pay")
+    """Whether a world's state can pay many rewards at once, by the law of all its verbs of one round."""
+    return all(_stands_for(state, "pay_many", one) for one in _WORLD)
 
 
 def _stands_for(state: type, many: str, one: str) -> bool:
