@@ -5,9 +5,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpbandits.policies.kernel import capri, kernel_thompson
+from dpbandits.engine import Noise
+from dpbandits.policies.kernel import capri, kernel_thompson, local_kernel_thompson
 from dpbandits.policies.kernel.capri import Capri
 from dpbandits.policies.kernel.kernel_thompson import KernelThompson
+from dpbandits.policies.kernel.local_kernel_thompson import LocalKernelThompson
 from dpbandits.policies.kernel.shared.epochs import Array, Sums, renew
 from dpbandits.policies.policy import Policy
 from dpbandits.problems import KernelContexts
@@ -67,4 +69,19 @@ class RealisedDesign(KernelThompson):
         return public, CountingSecret(secret.sums, np.zeros(problem.pairs))
 
 
-BROKEN_KERNELS: tuple[type[Policy], ...] = (SupportOnly, RealisedDesign)
+@dataclass(frozen=True, kw_only=True)
+class TellsTheAction(LocalKernelThompson):
+    """The sign of the first number says which action she had, and so tells about her context."""
+
+    abstract: ClassVar[bool] = True
+    first_epoch: int | None = 7
+
+    class state(local_kernel_thompson.Public):
+        def report(self, context: int, action: int, reward: float, noise: Noise) -> tuple[Array]:
+            """As it should be about context and reward alone."""
+            (message,) = super().report(context, action, reward, noise)
+            message[0] = abs(message[0]) * (1.0 if action == 1 else -1.0)
+            return (message,)
+
+
+BROKEN_KERNELS: tuple[type[Policy], ...] = (SupportOnly, RealisedDesign, TellsTheAction)

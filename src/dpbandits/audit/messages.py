@@ -1,7 +1,8 @@
 """What one message of the local model costs, whatever the server broadcasts.
 
 `replay` plays whole streams with an honest server. But a person's protection must not rest on the
-server: so here every pair of extreme people reports on broadcasts that were made up.
+server: so here every pair of extreme people reports on broadcasts that were made up. Nor may it rest on
+both having the same action: a broadcast decides who gets which.
 """
 
 import copy
@@ -20,10 +21,10 @@ from dpbandits.audit.recording import (
     RecordingNoise,
     Steer,
 )
-from dpbandits.audit.replay import draws_cost
+from dpbandits.audit.replay import action_is_replaced, draws_cost
 from dpbandits.engine import leaves
 from dpbandits.policies import LocalPolicy
-from dpbandits.problems import Problem
+from dpbandits.problems import Arms, KernelContexts, LinearContexts, Problem
 
 # What made-up broadcasts are filled with, whole numbers rounded.
 _MADE_UP = (0.0, 1e-6, 1.0, 3.0, 1e6)
@@ -35,24 +36,59 @@ _MIXTURES = 4
 def report_cost(policy: LocalPolicy, problem: Problem, *, seed: int = 0) -> float:
     """The largest cost of one message over all pairs of extreme people and made-up broadcasts.
 
+    Where contexts are replaced, and with them actions, the two people have different actions as well.
     Infinite where a message would differ under the same results of every draw, where it holds the last
     bits of a noisy number, which tell what it was added to (`mechanisms/rounding.py`), and where none
     comes: a broadcast must not decide who can answer.
     """
     honest, _ = policy.begin(problem)
     people, broadcasts = problem.testing.extreme_people(problem), [honest, *_made_up(honest, seed)]
+    replaced = action_is_replaced(policy.guarantee(problem))
     return max(
-        _pair_cost(policy, honest, public, one, other, seed)
-        for public, (one, other) in product(broadcasts, combinations(people, 2))
+        _pair_cost(policy, public, (*one, mine), (*other, hers), seed)
+        for one, other in combinations(people, 2)
+        for mine, hers in _actions(problem, honest, one[0], other[0], replaced, seed)
+        for public in broadcasts
     )
 
 
-def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: Any, seed: int) -> float:
+def _actions(
+    problem: Problem, honest: Any, one: Any, other: Any, replaced: bool, seed: int
+) -> list[tuple[Any, Any]]:
+    """What both may have chosen: the same, and where actions are replaced too, neighbours in a ring.
+
+    Whatever tells any two actions apart tells some neighbours in the ring apart.
+    """
+    mine, hers = _choices(problem, one), _choices(problem, other)
+    if not (mine and hers):
+        return [(_chosen(honest, one, seed), _chosen(honest, other, seed))]
+    shifts = (0, 1, -1) if replaced else (0,)
+    pairs = product(range(max(mine, hers)), shifts)
+    return sorted({(place % mine, (place + shift) % hers) for place, shift in pairs})
+
+
+def _choices(problem: Problem, context: Any) -> int:
+    """How many actions she has, on whatever broadcast; 0 where only the honest one is known."""
+    match problem:
+        case Arms():
+            return problem.arms
+        case KernelContexts():
+            return len(problem.actions)
+        case LinearContexts():
+            return problem.arms or len(context[0])
+    return 0
+
+
+def _chosen(honest: Any, context: Any, seed: int) -> Any:
+    return copy.deepcopy(honest).select(context, RecordingExplore(seed))
+
+
+def _pair_cost(policy: LocalPolicy, public: Any, one: Any, other: Any, seed: int) -> float:
     recording = RecordingNoise(np.random.default_rng(seed), Steer())
     try:
-        sent = _report(honest, public, one, recording, seed)
+        sent = _report(public, one, recording)
         forced = ForcedNoise(recording.draws)
-        same = _report(honest, public, other, forced, seed) == sent
+        same = _report(public, other, forced) == sent
     except (Mismatch, ArithmeticError, ValueError):  # the last two of plain numbers, as of √−1
         return math.inf
     if not same or len(forced.draws) != len(recording.draws) or _has_last_bits(sent, recording.draws):
@@ -61,10 +97,9 @@ def _pair_cost(policy: LocalPolicy, honest: Any, public: Any, one: Any, other: A
 
 
 @np.errstate(all="ignore")  # as a person does
-def _report(honest: Any, public: Any, person: Any, noise: Any, seed: int) -> list[tuple[str, bytes]]:
-    """The bits of her message; her action is an honest one, since a made-up table may hold none."""
-    context, reward = person
-    action = copy.deepcopy(honest).select(context, RecordingExplore(seed))
+def _report(public: Any, person: Any, noise: Any) -> list[tuple[str, bytes]]:
+    """The bits of her message; her action is given, since a made-up table may hold none."""
+    context, reward, action = person
     message = copy.deepcopy(public).report(context, action, reward, noise)
     parts = [np.asarray(part) for part in (message if isinstance(message, tuple) else (message,))]
     if not all(np.isfinite(part).all() for part in parts):

@@ -3,7 +3,8 @@ r"""The replay test: the exact privacy cost of a policy's releases, without samp
 Record a run on a stream of people D. On a neighbour D′, with one person replaced, *force* the recorded
 results of every noise draw. Then everything public must be bit-equal round by round: kind, number and
 scale of the draws, the arguments of exploration, `public` before and after the decision, the actions;
-in the local model the message as well, draws being those of the person's own report.
+in the local model the message as well, draws being those of the person's own report. Where her context
+is replaced there, every other neighbour explores by other draws, so that actions differ too.
 What differs is where the draws were centred, and that difference is the cost:
 
 - Laplace: Σ \|Δlocation\|/scale, to be at most ε;
@@ -46,7 +47,7 @@ from dpbandits.policies.testing import rehearse
 from dpbandits.privacy import curves
 from dpbandits.privacy.budgets import ApproxDP, Budget, PureDP
 from dpbandits.privacy.calibration import limit_of
-from dpbandits.privacy.guarantees import Trust
+from dpbandits.privacy.guarantees import Guarantee, Trust, Unit
 from dpbandits.problems import History, Problem
 
 Person = tuple[Any, Any]
@@ -204,6 +205,8 @@ def replay(
             others = people if (name, steer) == ("mixed", Steer()) else people[:2]
             for position, person in _replacements(stream, others, seed, thorough):
                 tried += 1
+                # Not all: some messages cost most where both have the same action.
+                anew = tried if tried % 2 and action_is_replaced(guarantee) else 0
                 where = f"people {name}, {steer}, round {position + 1}"
                 story = f"{where} replaced by a person of reward {_said(person[1])}"
                 last = min(position + together, length)
@@ -212,7 +215,7 @@ def replay(
                     continue  # all of hers were replaced at the first
                 try:
                     neighbour = [person if i in hers else other for i, other in enumerate(stream)]
-                    moved = _force(learner, neighbour, record, seed, hers, exempt, setting)
+                    moved = _force(learner, neighbour, record, seed, hers, exempt, setting, anew)
                 except Mismatch as mismatch:
                     return result(math.inf, tried, story, str(mismatch))
                 numbers = sum(np.size(one.location) for one, _ in moved)
@@ -225,6 +228,11 @@ def replay(
                 if cost > limit * (1.0 + _TOLERANCE):
                     return result(cost, tried, worst)
     return result(cost, tried, worst)
+
+
+def action_is_replaced(guarantee: Guarantee) -> bool:
+    """Whether a message must hide the action: it follows from a context, which nobody else sees."""
+    return guarantee.trust is Trust.LOCAL and guarantee.unit is Unit.ROUND
 
 
 def _said(reward: Any) -> str:
@@ -316,6 +324,7 @@ def _force(
     hers: set[int],
     exempt: bool,
     setting: _Setting,
+    anew: int,
 ) -> list[tuple[Draw, Draw]]:
     """Play the neighbour on forced results from the replaced round on; before it nothing differs.
 
@@ -328,7 +337,8 @@ def _force(
         before = record[index]
         noise.start_round(before.draws)
         if index < len(stream):
-            rounds, played = _play_round(learner, rounds, stream, index, seed, noise, setting)
+            draw = anew if index in hers else 0
+            rounds, played = _play_round(learner, rounds, stream, index, seed, noise, setting, draw)
         else:
             played = _close_all(learner, rounds, noise)
         draws, explored, seen, action = played
@@ -354,12 +364,14 @@ def _play_round(
     seed: int,
     noise: Any,
     setting: _Setting,
+    anew: int = 0,
 ) -> tuple[WatchedRounds, _Played]:
     """One decision in plain Python, with exploration seeded by its number, and all that it closes.
 
     With the last row of a history, or before all where there is a public one only, it is learned from.
+    With `anew` above 0 exploration is another than in the recorded run.
     """
-    explore, rounds.seen = RecordingExplore(seed, 2, index), []
+    explore, rounds.seen = RecordingExplore(seed, 2, index, *((anew,) if anew else ())), []
     learner.lend(rounds, noise, explore)
     if index == setting.reload:
         rounds = setting.machine.over(restore(learner.snapshot())._rounds)

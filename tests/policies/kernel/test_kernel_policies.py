@@ -17,7 +17,7 @@ from kernel_grids import GRID, KERNELS, dense
 
 import dpbandits as dpb
 from dpbandits.audit import replay, report_cost
-from dpbandits.audit.broken_kernels import BROKEN_KERNELS, RealisedDesign, SupportOnly
+from dpbandits.audit.broken_kernels import BROKEN_KERNELS, RealisedDesign, SupportOnly, TellsTheAction
 from dpbandits.audit.recording import ForcedNoise, RecordingNoise, Steer
 from dpbandits.audit.replay import draws_cost
 from dpbandits.engine import NoSecret, pause_if_due, state_bytes
@@ -104,10 +104,11 @@ def test_the_printed_sensitivity_set_costs_too_much_where_a_context_never_comes(
 
 
 def test_broken_kernel_policies_are_caught_by_the_replay() -> None:
-    assert (SupportOnly, RealisedDesign) == BROKEN_KERNELS
-    support, realised = (replay(kind(privacy=dpb.GaussianDP(1.0))) for kind in BROKEN_KERNELS)
+    assert (SupportOnly, RealisedDesign, TellsTheAction) == BROKEN_KERNELS
+    support, realised, tells = (replay(kind(privacy=dpb.GaussianDP(1.0))) for kind in BROKEN_KERNELS)
     assert support.failure is None and support.cost > 1.01
     assert "public state differs" in str(realised.failure)
+    assert "public state differs" in str(tells.failure)
 
 
 def test_printed_noise_reports_the_guarantee_it_really_has() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dpbandits as dpb
-from dpbandits.audit import report_cost
+from dpbandits.audit import replay, report_cost
+from dpbandits.audit.broken_kernels import TellsTheAction
 from dpbandits.mechanisms.randomized_response import heads
 from dpbandits.policies.kernel.local_kernel_thompson import _SIDE, Public
 from dpbandits.problems.kernel_contexts import bounded
@@ -134,6 +135,32 @@ def test_people_who_give_themselves_away_are_caught() -> None:
     assert report_cost(POLICY, problem) == pytest.approx(2.0, rel=1e-9)
     for wrong in (AsksAboutHerself, TrustsTheLengthOfMaps):
         assert report_cost(wrong(privacy=dpb.PureDP(2.0)), problem) > 4.0
+
+
+def tells(told: int) -> Any:
+    """A policy whose messages say whether she had this action."""
+
+    class Tells(dpb.local.LocalKernelThompson):
+        abstract = True
+
+        class state(Public):
+            def report(self, context: int, action: int, reward: float, noise: Any) -> Any:
+                (message,) = super().report(context, action, reward, noise)
+                message[0] = abs(message[0]) * (1.0 if action == told else -1.0)
+                return (message,)
+
+    return Tells
+
+
+@pytest.mark.parametrize("budget", [dpb.PureDP(2.0), dpb.GaussianDP(2.0)], ids=str)
+def test_a_message_that_tells_the_action_is_caught(budget: dpb.Budget) -> None:
+    """Both people have the same one in an honest first table: only with different ones is it seen."""
+    problem = dpb.KernelContexts.testing.example(48)
+    for wrong in (TellsTheAction, *map(tells, range(len(problem.actions)))):
+        assert report_cost(wrong(privacy=budget), problem) == math.inf
+        assert not replay(wrong(privacy=budget), problem, rounds=20, thorough=False).private
+    honest = dpb.local.LocalKernelThompson(privacy=budget)
+    assert report_cost(honest, problem) == pytest.approx(2.0, rel=1e-9)
 
 
 def test_a_save_of_the_server_goes_on_alike() -> None:

@@ -119,16 +119,19 @@ class LocalKernelThompson(LocalKernelPolicy, PosteriorPolicy):
     instead of (ε, δ)-DP with a small δ ask for `PureDP(ε)`, the stronger guarantee, as `recommend` does.
 
     **Guarantee.** Neighbours replace one person's context and reward, and with them her action. Under
-    ε-DP the density of her message at z is n(z)·P(kept | u = z) + n(−z)·P(turned | u = −z), n being that
-    of N(0, I) whatever she did. Both probabilities lie within ½ ± ½·tanh(ε/2), the ratio of which is
-    e^ε, because |y| ≤ B and whatever the server broadcasts. The coin is exact
-    (`randomized_response.py`) and u tells nothing, so rounding does not matter. Under other budgets it
-    is one Gaussian release of a vector of norm at most B, since she shortens v to the norm it should
-    have: μ-GDP; numbers are sent without their last bits (`mechanisms/rounding.py`). Bias, bound and
-    noise are numbers of her own.
+    ε-DP already the pair of u and the coin is ε-DP, of which her message is made: u, rounded or not, is
+    drawn whatever her data are, and given u both sides of the coin have probabilities within
+    ½ ± ½·tanh(ε/2), the ratio of which is e^ε, because |y| ≤ B and whatever the server broadcasts. So it
+    does no harm that the coin may be seen, as in the sign of a 0. It is exact but for 2⁻⁵³ of a coin
+    (`randomized_response.py`). Under other budgets her message is one Gaussian release of a vector of
+    norm at most B, since she shortens v to the norm it should have: μ-GDP; numbers are sent without
+    their last bits (`mechanisms/rounding.py`). Bias, bound and noise are numbers of her own.
 
     **Regret.** No bound is proved. Noise grows with √T_r here, so that at ε = 1 some 10⁴ rounds are
-    needed before much is learned; `start` warns where the declared horizon is too short.
+    needed before much is learned; `start` warns where the declared horizon is too short. The server
+    reads a message that answers an older broadcast by its newest map, which costs regret and no privacy.
+    Over 200,000 rounds of `KernelWorld.standard()` at ε = 1, regret over that of uniform play was 0.21
+    with no message late, 0.22 with all late by 1,000 messages and 0.32 by 9,999 (10 seeds).
 
     >>> policy = LocalKernelThompson(privacy=PureDP(1.0))
     >>> problem = KernelContexts.testing.example(None)
