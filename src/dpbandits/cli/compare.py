@@ -252,9 +252,7 @@ def _print(found: Comparison) -> None:
 
 def _outlook(problem: KernelContexts, chosen: dict[str, Policy], rounds: int) -> str:
     """What the runs will take, and a word where a local policy has too few rounds."""
-    locals_ = [
-        one.for_people(problem) for one in chosen.values() if isinstance(one, LocalKernelPolicy)
-    ]
+    locals_ = [one.for_people(problem) for one in chosen.values() if isinstance(one, LocalKernelPolicy)]
     said = f"{expected_cost(problem, rounds, local=bool(locals_))}, roughly"
     for one in locals_:
         if not isinstance(one.privacy, NonPrivate):
