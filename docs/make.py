@@ -18,9 +18,16 @@ from dpbandits.audit.filing import page
 from dpbandits.cli.main import app
 from dpbandits.experiments import FIGURES, figure_named
 from dpbandits.experiments.arms_leaderboard import INSTANCES, ROUNDS
-from dpbandits.experiments.documentation import ages, marked, would_lower, write_reproduction
+from dpbandits.experiments.documentation import (
+    ages,
+    marked,
+    sections,
+    would_lower,
+    write_reproduction,
+)
 from dpbandits.experiments.figure import Scale
 from dpbandits.experiments.reproduce import reproduce
+from dpbandits.experiments.stamps import OLDER
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
 from dpbandits.problems import Arms
 from dpbandits.recommend import recommend
@@ -45,8 +52,8 @@ def command_section(name: str, command: Any) -> str:
     """What a command does and takes, or the sections of its subcommands."""
     parts = [f"## {name}\n\n{inspect.cleandoc(command.help or '')}\n\n"]
     if subcommands := getattr(command, "commands", {}):
-        sections = (command_section(f"{name} {word}", one) for word, one in subcommands.items())
-        return parts[0] + "".join(f"#{section}" for section in sections)
+        each = (command_section(f"{name} {word}", one) for word, one in subcommands.items())
+        return parts[0] + "".join(f"#{section}" for section in each)
     parts.append("| argument | default | what it does |\n| --- | --- | --- |\n")
     for option in command.params:
         names = ", ".join(f"`{text}`" for text in (*option.opts, *option.secondary_opts))
@@ -75,6 +82,10 @@ def limits_page() -> str:
         "of its ln T is still to come. Nor is it proved that this policy learns on every instance, "
         "which the limit takes for granted.\n"
     )
+    if OLDER in sections((DOCS / "reproduction.md").read_text())["arms-leaderboard"]:
+        parts.append(
+            "\nThe leaderboard is older than its code: what it says of regret is of an earlier policy.\n"
+        )
     for name in limits.__all__:
         text, _, example = (inspect.getdoc(getattr(limits, name)) or "").partition(">>>")
         parts.append(f"\n## {name}\n\n{text.strip()}\n")

@@ -55,3 +55,16 @@ def test_a_policy_without_privacy_has_no_twin_to_compare_with() -> None:
 def test_a_problem_of_ones_own_has_no_standard_instance() -> None:
     with pytest.raises(InvalidInput, match="no standard instance"):
         _standard(dpb.Problem())  # type: ignore[abstract]
+
+
+def test_what_is_expected_is_about_such_rates() -> None:
+    """Two in a hundred at most, where one is declared; and what is left out is said."""
+    problem = dpb.Arms(10, horizon=5000)
+    clicks = dpb.recommend(problem, dpb.PureDP(1.0), rate=0.01)
+    assert "means 0.015 to 0.005" in str(clicks.expect(problem))
+    assert clicks.expect(problem).uniform == pytest.approx(0.005 * 5000)
+    assert "means 0.75 to 0.25" in str(dpb.recommend(problem, dpb.PureDP(1.0)).expect(problem))
+    part = Expectation(
+        instance="x", rounds=10, runs=1, complete=False, regret=1.0, without_privacy=None, uniform=2.0
+    )
+    assert str(part).startswith("Simulated on x, the first 10 rounds (all would take too long")

@@ -63,12 +63,19 @@ class Expectation:
         return self.complete and self.gain(self.regret) < _LITTLE
 
     def __str__(self) -> str:
-        played = f"Simulated on {self.instance}, {counted(self.rounds, 'round')}"
-        said = f"{played}: regret {self.regret:,.0f}, uniform play {self.uniform:,.0f}"
+        said = f"Simulated on {self.instance}, {self.played()}: "
+        said += f"regret {self.regret:,.0f}, uniform play {self.uniform:,.0f}"
         if self.without_privacy is not None:
             said += f", without privacy {self.without_privacy:,.0f}"
         said += "."
         return f"{said} {self.warning()}" if self.is_little else said
+
+    def played(self) -> str:
+        """The rounds, in words."""
+        if self.complete:
+            return counted(self.rounds, "round")
+        some = f"the first {counted(self.rounds, 'round')}"
+        return f"{some} (all would take too long; early ones lose most)"
 
     def warning(self) -> str:
         """The sentence where a budget leaves little."""
@@ -79,9 +86,22 @@ class Expectation:
         )
 
 
-def expect(policy: Policy, problem: Problem, *, seed: int = 0, progress: bool = False) -> Expectation:
-    """Play a policy and its non-private twin on a standard instance of the problem's size."""
+def expect(
+    policy: Policy,
+    problem: Problem,
+    *,
+    rate: float | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Expectation:
+    """Play a policy and its non-private twin on a standard instance of the problem's size.
+
+    Arms have means from 0.75 to 0.25, or with a `rate` from one and a half times to half of that.
+    """
     world, instance, size = _standard(problem)
+    if rate is not None and isinstance(problem, Arms):
+        world = BernoulliArms(_means(problem.arms, rate))
+        instance = world.in_words()
     wanted = problem.horizon or _ROUNDS
     rounds = min(wanted, max(1000, int(_WORK / (size + _ANY_ROUND))))
     twin = policy.twin()
@@ -115,9 +135,10 @@ class _Instance(NamedTuple):
     size: int
 
 
-def _means(count: int) -> tuple[float, ...]:
-    """Evenly from 0.75 to 0.25, shuffled: many policies try arms in the order they are given."""
-    return tuple(np.random.default_rng(0).permutation(np.linspace(0.75, 0.25, count)).tolist())
+def _means(count: int, rate: float = 0.5) -> tuple[float, ...]:
+    """Evenly about the rate, shuffled: many policies try arms in the order they are given."""
+    means = np.linspace(min(1.0, 1.5 * rate), 0.5 * rate, count)
+    return tuple(np.random.default_rng(0).permutation(means).tolist())
 
 
 def _work(dim: int, actions: int, blocks: int = 1) -> int:

@@ -50,6 +50,7 @@ class Recommendation(Generic[Started]):
 
     policy: Started
     reason: str
+    rate: float | None = None  # what rewards are about, where that was said
 
     def __str__(self) -> str:
         return f"{type(self.policy).__name__}: {self.reason}"
@@ -61,7 +62,7 @@ class Recommendation(Generic[Started]):
         >>> print(found.expect(Arms(5, horizon=10_000)))
         Simulated on 5 Bernoulli arms of means 0.75 to 0.25, 10,000 rounds: regret ...
         """
-        return expect(self.policy, problem, progress=progress)
+        return expect(self.policy, problem, rate=self.rate, progress=progress)
 
 
 # By `trust` a type checker knows whether the policy starts as a learner or as a server.
@@ -124,8 +125,7 @@ def recommend(
     if rate is not None:
         if not isinstance(problem, Arms) or trust is Trust.LOCAL:
             raise InvalidInput("a rate of rewards is of use for arms with a trusted server only")
-        checks.unit(rate=rate)
-        checks.scale(rate=rate)
+        checks.open_unit(rate=rate)  # a share: one in a hundred is 0.01
     if isinstance(problem, KernelContexts):
         return _for_kernels(problem, privacy, trust is Trust.LOCAL, kind)
     if trust is Trust.LOCAL and kind is None and isinstance(problem, Arms | LinearContexts):
@@ -134,7 +134,7 @@ def recommend(
         what = "local policy" if kind is None else f"recommendation about {checks.shown(kind)}"
         raise InvalidInput(f"there is no {what} for {type(problem).__name__} yet")
     if isinstance(problem, Arms):
-        return _for_arms(problem, privacy, rate)
+        return replace(_for_arms(problem, privacy, rate), rate=rate)
     if isinstance(problem, LinearProblem):
         return _for_linear(problem, privacy)
     if isinstance(problem, MatroidBases):
@@ -317,7 +317,10 @@ def _for_kernels(
             mine, theirs = (one.for_people(problem).deviation(1.0) for one in (coins, policy))
             if mine < theirs:
                 policy = coins
-                reason += f" Without δ, {coins.privacy}, each answer is one bit, which tells more."
+                reason += (
+                    f" At {coins.privacy}, a stronger promise, each answer is one bit, which is less "
+                    f"noisy than numbers at {privacy}."
+                )
     if isinstance(policy, LocalKernelPolicy):
         run = policy.for_people(problem)
         said = short_horizon(problem, run.privacy, run.deviation(problem.max_reward))

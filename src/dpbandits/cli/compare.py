@@ -207,7 +207,8 @@ def compare(
         record |= {"uniform_kept": found.kept_by_uniform(), "notes": notes}
         if isinstance(world, LoggedArms | LoggedContexts):
             record["about"] = about(world)
-        print_json(record | {"guarantees": trace.header["guarantees"], "seed": seed})
+        made = {"guarantees": trace.header["guarantees"], "seed": seed, "leaps": trace.leaps}
+        print_json(record | made)
     else:
         _print(found)
         print_written(report, plot, save)

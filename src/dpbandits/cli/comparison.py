@@ -158,6 +158,11 @@ class Comparison:
                 "two intervals overlap, neither policy is shown to be better."
             )
         found.append("× twin: regret as a multiple of that of the same algorithm without privacy.")
+        if self.trace.leaps:
+            found.append(
+                "In leaps: all rewards of a batch are one draw; by the same law, but not the numbers "
+                "that this seed gives round by round."
+            )
         return [*found, *self.trace.about_limits(), *self.whose_twins()]
 
     def name_of(self, label: str) -> str:

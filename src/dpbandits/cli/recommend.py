@@ -54,8 +54,13 @@ def recommend(
         "items) or those for everyone else (features, kernels). local: nobody may hold raw data.",
     ),
     rounds: str = typer.Option(None, help="Number of rounds, where known."),
+    rounds_per_person: int = typer.Option(
+        None, help="People return: at most this many rounds of one person are learned from."
+    ),
     rate: float = typer.Option(
-        None, help="For arms and a number of rounds: the average reward, where it is small and public."
+        None,
+        help="For arms and a number of rounds: the average reward, where it is small and public; 0.01 "
+        "where one in a hundred clicks.",
     ),
     simulation: bool = typer.Option(
         True, help="Simulate what to expect: some seconds, the first time longer."
@@ -76,6 +81,8 @@ def recommend(
         problem = MatroidBases(UniformMatroid(items, rank), horizon=horizon)
     if kernel is not None:
         problem = _kernel_problem(kernel, contexts, actions, horizon)
+    if rounds_per_person is not None:
+        problem = dataclasses.replace(problem, rounds_per_person=rounds_per_person)
     wanted = default_budget(type(problem)) if privacy is None else budget(privacy)
     whom = None if trust is None else Trust(named("trust", trust, [str(one) for one in Trust]))
     _refuse_unknown(problem, wanted, whom)
@@ -141,7 +148,7 @@ def _print_expected(expected: Expectation, policy: str, *, warn: bool) -> None:
         if regret is not None
     ]
     print_rows(rows)
-    played = f"{counted(expected.rounds, 'round')}, mean of {counted(expected.runs, 'run')}"
+    played = f"{expected.played()}, mean of {counted(expected.runs, 'run')}"
     console().print(
         f"Simulated on {expected.instance}, {played}. Gain: the share of what the best action gains "
         "over uniform play. Yours may differ: `dpbandits compare` takes other worlds.",

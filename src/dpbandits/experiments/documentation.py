@@ -24,9 +24,9 @@ A claim of a paper is judged by a criterion in words, with 99 % intervals where 
 the verdict is one of four. **Holds**. **Does not hold**: by the paper's own algorithm, on its data and
 at its scale. **Not reached**: a bound that says nothing yet at the largest scale played; the row says
 from how many rounds on it would speak. **Other set-up**: what was played differs from what the paper
-speaks of; the row says how, and what was found here: so, not so, or undecided where the runs cannot
-tell. Rows that begin with (ours), and tables headed "our goal", are claims of ours and no verdict on a
-paper.
+speaks of, or is the same with fewer runs than it takes to tell; the row says which, and what was found
+here: so, not so, or undecided. Rows that begin with (ours), and tables headed "our goal", are claims of
+ours and no verdict on a paper.
 """
 _STAMP = re.compile(r"^<!-- code: (\w+) -->\n", re.MULTILINE)
 _COMMAND = re.compile(rf"^(.* · `dpbandits reproduce .*?`)(?:{OLDER})?$", re.MULTILINE)

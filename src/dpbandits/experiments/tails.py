@@ -9,6 +9,7 @@ leaderboards. The instances called drawn are random, from a seed that was used f
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from dpbandits.simulation.leaps import policy_can_leap, world_can_leap
 from dpbandits.simulation.replicate import Device
 from dpbandits.wording import ROUNDING, counted
 from dpbandits.worlds import BernoulliArms, Environment, MatroidArms
+from dpbandits.worlds.arms import ArmsEnvironment
 
 _PERCENTILES = 99.0, 99.9, 99.99
 _MANY = 10.0  # times the mean: a run that is worse is a disaster
@@ -43,6 +45,7 @@ _SEED = 1
 _SHARE, _GAP = 2e-6, 0.05  # of runs that may be lost, where the best arm leads by so much
 _LEAST = "least mean without disasters"
 _LEVEL = "times IMED's level"
+_LOST = "lost the best arm"
 
 
 class Instance(NamedTuple):
@@ -72,6 +75,7 @@ class Tails(NamedTuple):
         return any(world_can_leap(one.environment) for one in self.instances.values())
 
 
+_SAID = 12  # different means that are listed one by one
 _MILLION, _TENTH, _FEW = 1_000_000, 100_000, 10_000
 _ROUND_BY_ROUND = "exponential", "100 arms"  # at some budgets: fewer, where there is no GPU
 
@@ -213,6 +217,7 @@ def tail_rows(
                 "held out": "yes" if instance.held_out else "",
                 "guarantee": str(budget),
                 **_summary(trace.regret("it")[:, -1]),
+                **_lost(trace.regret("it")[:, -1], environment, rounds),
             }
 
 
@@ -231,6 +236,14 @@ def _summary(regret: NDArray[np.float64]) -> Row:
         "worst run": float(regret.max()),
         f"over {_MANY:g} × mean": int((regret > _MANY * regret.mean()).sum()),
     }
+
+
+def _lost(regret: NDArray[np.float64], world: Environment, rounds: int) -> Row:
+    """In how many runs another arm was played for so long that the best one was lost."""
+    if not isinstance(world, ArmsEnvironment):
+        return {}
+    best, second, *_ = sorted(world.arm_means(), reverse=True)
+    return {_LOST: int((regret > 0.5 * (best - second) * rounds).sum())}
 
 
 def measure_tails(
@@ -288,12 +301,47 @@ def tails_section(folder: Path, tails: Tails) -> str:
         f"\n## {tails.name}: {tails.title}\n\n"
         f"dpbandits · `python benchmarks/gpu.py --tails --only {tails.name}{option} --out docs`"
         f"{'' if record.get('code') == _code(tails) else OLDER}\n\n"
-        f"{counted(record['rounds'], 'round')} each ({device}). Nothing was tuned on the instances that "
-        "are held out. The columns of percentages are percentiles of regret over runs; the last one "
-        f"counts runs of more than {_MANY:g} times the mean regret.{_price(rows)}"
-        f"{_unplayed(tails, rows)}\n\n"
-        f"{markdown_table(rows)}"
+        f"{_introduction(tails)}{counted(record['rounds'], 'round')} each ({device}). Nothing was tuned "
+        "on the instances that are held out. The columns of percentages are percentiles of regret over "
+        f"runs; then come the runs of more than {_MANY:g} times the mean regret"
+        f"{_AND_LOST if _LOST in rows[0] else ''}.{_price(rows)}{_unplayed(tails, rows)}\n\n"
+        f"{_means(tails)}{markdown_table(rows)}"
     )
+
+
+_AND_LOST = (
+    ", and those that lost the best arm: their regret is more than half of what it would be to play the "
+    "second best throughout. Where noise makes the mean large, no run may reach 10 times as much"
+)
+
+
+def _introduction(tails: Tails) -> str:
+    """What a reader should know of lost arms."""
+    if tails is not ARMS:
+        return ""
+    return (
+        "A run can lose the best arm: a few unlucky rewards, or one draw of noise far out, make it look "
+        "so bad that it is hardly tried again. From then on every round costs the gap to the next arm, "
+        "in all a hundred times the mean. As this is rare it takes very many runs to see how rare. "
+        "`NoiseAwareIMED(margin=…, caution=…)` says what to pay against it: an arm is tried until there "
+        "is evidence of about `caution`, plus the logarithm of the number of rounds, that it is not "
+        "better than the leader by `margin` in log odds. A smaller margin and more caution lose fewer "
+        "best arms at a larger mean: compare arms-tails-cautious.\n\n"
+    )
+
+
+def _means(tails: Tails) -> str:
+    """What the arms of each instance pay on average."""
+    found = []
+    for name, instance in tails.instances.items():
+        if isinstance(world := instance.environment, ArmsEnvironment):
+            groups = groupby(sorted(world.arm_means(), reverse=True))
+            parts = [(mean, len(list(same))) for mean, same in groups]
+            said = [f"{mean:.3g}" + (f" ({count} ×)" if count > 1 else "") for mean, count in parts]
+            if len(said) > _SAID:
+                said = [*said[:3], "…", said[-1]]
+            found.append(f"{name}: {', '.join(said)}")
+    return f"Means of the arms. {'; '.join(found)}.\n\n" if found else ""
 
 
 def _unplayed(tails: Tails, rows: list[Row]) -> str:
@@ -337,8 +385,8 @@ def _price(rows: list[Row]) -> str:
         return ""
     lost = round(_SHARE * _MILLION)
     return (
-        f" The {_LEAST} is what every policy, private or not, loses on average if, wherever the best "
-        f"arm leads by {_GAP:g}, it has most of the rounds in all but {lost} of 10⁶ runs "
-        "([a bound](limits.md#regret_without_disasters)): fewer bad runs are bought by a larger mean. "
+        f" The {_LEAST} is no property of what was played. It is what every policy, private or not, "
+        f"would lose on average if, wherever the best arm leads by {_GAP:g}, it had most of the rounds "
+        f"in all but {lost} of 10⁶ runs ([a bound](limits.md#regret_without_disasters)). "
         "[IMED's level](limits.md#imed_level) is no bound: what its index alone would cost."
     )

@@ -181,8 +181,11 @@ class CapriBound(Figure):
         rounds, late = 10**6, 10**8
         held = {trust: delivered(trust, rounds) for trust in (Trust.JOINT, Trust.LOCAL)}
         left_out = {
-            name: delivered_to_a_stranger(kernel, late).epsilon_at(DELTA)
-            for name, kernel in _KERNELS.items()
+            t: {
+                name: delivered_to_a_stranger(kernel, t).epsilon_at(DELTA)
+                for name, kernel in _KERNELS.items()
+            }
+            for t in (rounds, late)
         }
         return [
             Claim(
@@ -198,11 +201,15 @@ class CapriBound(Figure):
             ),
             Claim(
                 paper="Theorem 4.1: the same where κ is 0 for one context, as neighbours may have any",
-                criterion="the same for a person in that context, at T = 10⁸ in the last epoch, for "
-                "each kernel",
-                measured=", ".join(f"ε = {epsilon:.2f} ({name})" for name, epsilon in left_out.items()),
-                holds=all(epsilon <= 1.0 for epsilon in left_out.values()),
+                criterion="the same for a person in that context, in the last epoch, for each kernel, "
+                "at T = 10⁶ and 10⁸: the theorem is for every T",
+                measured="; ".join(
+                    ", ".join(f"ε = {epsilon:.2f} ({name})" for name, epsilon in found.items())
+                    + f" at T = {as_power_of_ten(t)}"
+                    for t, found in left_out.items()
+                ),
+                holds=all(epsilon <= 1.0 for found in left_out.values() for epsilon in found.values()),
                 differs="R and S at their expectation, κ equal for the other 19 contexts",
-                scale="formula, T = 10⁸",
+                scale="formula, T = 10⁶ and 10⁸",
             ),
         ]
