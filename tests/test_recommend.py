@@ -64,7 +64,7 @@ def test_a_rate_is_for_arms_that_a_server_may_see() -> None:
     for problem, trust in ((dpb.LinearContexts(3), Trust.JOINT), (dpb.Arms(5), Trust.LOCAL)):
         with pytest.raises(InvalidInput, match="of use for arms"):
             dpb.recommend(problem, PureDP(1.0), rate=0.01, trust=trust)
-    for rate in (0.0, 1.5, math.nan):
+    for rate in (0.0, 1.0, 1.5, math.nan):
         with pytest.raises(InvalidInput, match="rate"):
             dpb.recommend(dpb.Arms(5), PureDP(1.0), rate=rate)
 

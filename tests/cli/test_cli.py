@@ -310,6 +310,7 @@ def test_compare_in_leaps_leaves_out_what_cannot(tmp_path: Path) -> None:
     text = run(*words)
     assert "left out, because they cannot be played in leaps: " in text and "lazy-ucb (twin)" in text
     assert re.search(r"(?m)^ noise-aware-imed +1-DP", text) and "adaptive-klucb (twin)" in text
+    assert "In leaps: all rewards of a batch" in text and run_json(*words, "private-imed")["leaps"]
     path = tmp_path / "trace.parquet"
     run(*words, "noise-aware-imed", "--save", str(path))
     trace = dpb.Trace.load(path)
@@ -419,6 +420,10 @@ def test_recommend() -> None:
     assert run_json(*clicks, "--rate", ".005")["policy"]["kind"] == "SequentialHalving"
     assert run_json(*quick, "--privacy", "none")["policy"]["kind"] == "BetaThompson"
     assert ".start(dpb.Arms(5))" in run(*quick)
+    often = run(*quick, "--rounds-per-person", "3", "--privacy", "eps=1")
+    assert "rounds_per_person=3" in often and "the rewards of at most 3 rounds" in " ".join(
+        often.split()
+    )
     assert "dpb.Arms(8, horizon=50_000)" in run(*quick, "--arms", "8", "--rounds", "5e4")
     linear = run(*quick, "--features", "3", "--arms", "10")
     assert "LinearContexts(3, arms=10)" in linear and "ApproxDP(1.0, 1e-6)" in linear

@@ -143,6 +143,8 @@ COMMAND_LINE = [
     ("compare --people 1e4", "write --rounds"),
     ("compare --run 5", "did you mean --runs?"),
     ("recommend --rounds 0", "expected rounds"),
+    ("recommend --rounds-per-person 0", "expected rounds_per_person"),
+    ("recommend --rounds 1e4 --rate 1", "expected rate strictly between 0 and 1"),
     # Options that do not go together.
     ("recommend --arms 3 --items 4", "--arms does not go with --items"),
     ("recommend --features 8 --actions 20", "--actions goes with --kernel"),
