@@ -6,8 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dpbandits as dpb
 from dpbandits.experiments.documentation import sections, write_reproduction
-from dpbandits.experiments.tails import ALL, Tails, _summary, measure_tails, tail_rows, tails_section
+from dpbandits.experiments.tails import (
+    ALL,
+    Tails,
+    _lost,
+    _summary,
+    measure_tails,
+    tail_rows,
+    tails_section,
+)
 
 
 def test_a_summary_is_of_all_runs() -> None:
@@ -20,6 +29,14 @@ def test_a_summary_is_of_all_runs() -> None:
     assert found == pytest.approx([99_000.0, 99_900.0, 99_990.0, 100_000.0])
     assert row["over 10 × mean"] == 0
     assert _summary(np.array([1.0] * 99 + [1000.0]))["over 10 × mean"] == 1
+
+
+def test_lost_runs_are_those_of_another_arm_for_most_of_the_rounds() -> None:
+    world = dpb.worlds.BernoulliArms((0.5, 0.4, 0.1))
+    regret = np.array([30.0] * 97 + [499.0, 501.0, 1000.0])  # 1,000 for the second best throughout
+    assert _lost(regret, world, 10_000) == {"lost the best arm": 2}
+    assert _lost(regret + 300.0, world, 10_000) == {"lost the best arm": ""}  # learning costs as much
+    assert _lost(regret, ALL[-1].instances["3 of 7"].environment, 10_000) == {}
 
 
 @pytest.mark.slow
