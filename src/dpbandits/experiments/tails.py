@@ -88,7 +88,7 @@ def _drawn() -> dict[str, Instance]:
         second = best - chance.uniform(0.05, 0.12)
         means = (best, second, *chance.uniform(0.02, second, arms - 2))
         world = BernoulliArms(tuple(round(float(mean), 3) for mean in means))
-        found[f"drawn {number}"] = Instance(world, _TENTH, held_out=True)
+        found[f"drawn {number}"] = Instance(world, _MILLION, held_out=True)
     return found
 
 
@@ -109,6 +109,9 @@ ARMS = Tails(
         "10 arms": Instance(
             BernoulliArms((0.7, *[0.6] * 3, *[0.5] * 3, *[0.4] * 3)), _MILLION, held_out=True
         ),
+        # Of these the others trail by far and the second does not: what the guard gives up.
+        "2 good, 3 far": Instance(BernoulliArms((0.4, 0.35, 0.1, 0.1, 0.1)), _TENTH),
+        "2 good, 5 far": Instance(BernoulliArms((0.85, 0.8, 0.5, 0.5, 0.5, 0.4, 0.2)), _TENTH),
         **{
             name: Instance(INSTANCES[name], _FEW if name in _ROUND_BY_ROUND else _TENTH)
             for name in ("gap .02", "20 arms", "clicks", *_ROUND_BY_ROUND)
@@ -130,8 +133,8 @@ DRAWN = Tails(
 )
 CAUTIOUS = DRAWN._replace(
     name="arms-tails-cautious",
-    title="The same with margin 0.15 and caution 7",
-    settings={"margin": 0.15, "caution": 7.0},
+    title="The same with usual_lead=3",
+    settings={"usual_lead": 3.0},
 )
 
 
@@ -328,10 +331,12 @@ def _introduction(tails: Tails) -> str:
         "A run can lose the best arm: a few unlucky rewards, or one draw of noise far out, make it look "
         "so bad that it is hardly tried again. From then on every round costs the gap to the next arm, "
         "in all a hundred times the mean. As this is rare it takes very many runs to see how rare. "
-        "`NoiseAwareIMED(margin=…, caution=…)` says what to pay against it: an arm is tried until there "
-        "is evidence of about `caution`, plus the logarithm of the number of rounds, that it is not "
-        "better than the leader by `margin` in log odds. A smaller margin and more caution lose fewer "
-        "best arms at a larger mean: compare arms-tails-cautious.\n\n"
+        "`NoiseAwareIMED(caution=…, usual_lead=…)` says what to pay against it: an arm is tried until "
+        "there is evidence of about `caution`, plus the logarithm of the number of rounds, that it is "
+        "not just better than the leader; that most others trail by more than `usual_lead`, in log "
+        "odds, counts as evidence. More of either loses fewer best arms at a larger mean: compare "
+        "arms-tails-cautious. The default saves where most arms trail by far, and loses most where the "
+        "second best does not, as with the two instances called far.\n\n"
     )
 
 

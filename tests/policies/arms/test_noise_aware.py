@@ -166,11 +166,11 @@ def test_rare_rewards_ask_for_longer_batches_under_pure_dp() -> None:
     assert longest(dpb.NoiseAwareIMED(privacy=dpb.GaussianDP(1.0)), 0.0) < 2000
 
 
-def choice(caution: float, **means_and_plays: tuple[float, int]) -> int:
+def choice(caution: float, arms: dict[str, tuple[float, int]], usual_lead: float = 0.4) -> int:
     """The arm that is chosen after one released batch of each, of this mean and length."""
-    policy = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0), caution=caution)
-    public, _ = policy.begin(dpb.Arms(len(means_and_plays)))
-    for arm, (mean, plays) in enumerate(means_and_plays.values()):
+    policy = dpb.NoiseAwareIMED(privacy=dpb.PureDP(1.0), caution=caution, usual_lead=usual_lead)
+    public, _ = policy.begin(dpb.Arms(len(arms)))
+    for arm, (mean, plays) in enumerate(arms.values()):
         public.turns.plays[arm] = plays
         public.batches.total[arm, 0] = (mean - 0.5) * plays
         update_estimate(public.estimates, public.batches, arm, plays, plays, 0.0)
@@ -178,26 +178,60 @@ def choice(caution: float, **means_and_plays: tuple[float, int]) -> int:
     return int(public.select(None, np.random.default_rng(1)))
 
 
-@pytest.mark.parametrize("third", [0.2, 0.276, 0.4])  # the largest margin, one between, the least
-def test_the_guard_asks_for_as_much_evidence_as_is_said(third: float) -> None:
-    """The doubtful arm is chosen exactly if R(q⁺) + ln(n m²) < c + ln((t + 10⁵)/K), by hand."""
-    arms = {"leader": (0.6, 50_000), "low": (0.3, 90), "other": (third, 20_000)}
-    # The margin of an arm: 2.5 times what half the leader's lead over the third, in log odds, is beyond
-    # 0.55: half, since one more arm is thought of that is level with the leader.
-    logit = math.log(0.6 / 0.4)
-    margin = min(0.52, max(0.15, 2.5 * (0.5 * (logit - math.log(third / (1 - third))) - 0.55)))
-    hoped = 1 / (1 + math.exp(-logit - margin))
-    against = evidence_against(90.0, 0.3, hoped, 0.0, 1.0, 1.0) + math.log(90 * margin**2)
-    rounds = sum(plays for _, plays in arms.values())
-    enough = against - math.log((rounds + 1e5) / 3)
-    assert choice(enough - 1e-6, **arms) == 0
-    assert choice(enough + 1e-6, **arms) == 1
-    # The index alone would have left it alone: it asks for ln n of the leader, and no margin.
-    assert evidence_against(90.0, 0.3, 0.6, 0.0, 1.0, 1.0) + math.log(90) > math.log(50_000)
+def log_odds(mean: float) -> float:
+    return math.log(mean / (1 - mean))
+
+
+def leads(third: float, plays: int, scale: float) -> float:
+    """W of the low arm, by hand: how far half the lead over the third is beyond 0.4, on its variance."""
+    lead = log_odds(0.6) - log_odds(third)
+    variance = (plays * third * (1 - third) + 2 * scale**2) / (plays * third * (1 - third)) ** 2
+    return min(7.0, max(0.0, lead / 2 - 0.4) ** 2 / (2 * variance / 4))
+
+
+@pytest.mark.parametrize(
+    ("third", "plays", "low", "leader", "binding"),
+    [
+        (0.42, 20_000, 60, 50_000, "narrow"),  # the others are as close as usual: nothing is added
+        (0.32, 400, 60, 50_000, "narrow"),  # a little farther behind
+        (0.2, 20_000, 30, 200, "wide"),  # surely far behind: the most that counts
+    ],
+)
+def test_the_guard_asks_for_as_much_evidence_as_is_said(
+    third: float, plays: int, low: int, leader: int, binding: str
+) -> None:
+    """The doubtful arm is chosen exactly if less than c + ln((t + 10⁵)/K) speaks against it, by hand."""
+    arms = {"leader": (0.6, leader), "low": (0.3, low), "other": (third, plays)}
+    trail = leads(third, plays, 1.0)
+    assert (trail == 0.0) == (third == 0.42) and (trail == 7.0) == (third == 0.2)
+    wide = 1 / (1 + math.exp(-log_odds(0.6) - 0.52))
+    narrow = 0.65  # 0.05 above, which is more than 0.2 in log odds
+
+    def speaks(mean: float) -> float:
+        return evidence_against(float(low), 0.3, mean, 0.0, 1.0, 1.0)
+
+    against = {"narrow": speaks(narrow) + trail, "wide": speaks(wide) + 2.0 + math.log(low * 0.52**2)}
+    assert min(against, key=lambda name: against[name]) == binding
+    enough = against[binding] - math.log((leader + low + plays + 1e5) / 3)
+    assert choice(enough - 1e-6, arms) == 0
+    assert choice(enough + 1e-6, arms) == 1
+    # The index alone would have left it alone: it asks for ln n of the leader, and no lead.
+    assert speaks(0.6) + math.log(low) + 1.0 > math.log(leader)
+
+
+def test_where_no_lead_is_usual_an_arm_that_may_lead_narrowly_is_looked_for() -> None:
+    """`usual_lead=3`: whatever the third arm is, as much is asked for as with two that are level."""
+    for third in (0.2, 0.32):
+        arms = {"leader": (0.6, 50_000), "low": (0.3, 60), "other": (third, 20_000)}
+        asked = evidence_against(60.0, 0.3, 0.65, 0.0, 1.0, 1.0) - math.log((70_060 + 1e5) / 3)
+        assert choice(asked + 1e-6, arms, usual_lead=3.0) == 1
+        assert choice(asked - 1e-6, arms, usual_lead=3.0) == 0
+        # The control: by default more is known, and it is left alone.
+        assert choice(asked + 1e-6, arms) == 0
 
 
 def test_an_arm_that_is_far_behind_is_left_alone() -> None:
-    assert choice(5.2, leader=(0.6, 50_000), low=(0.3, 2000), lower=(0.2, 400)) == 0
+    assert choice(5.2, {"leader": (0.6, 50_000), "low": (0.3, 2000), "lower": (0.2, 400)}) == 0
 
 
 def test_regret_at_equal_privacy() -> None:

@@ -36,7 +36,7 @@ from dpbandits.policies.arms.shared.guard import (
     doubtful,
     index_of,
     leads_of,
-    margin_of,
+    others_trail,
     planned_length,
 )
 from dpbandits.policies.arms.shared.schedules import next_length, whole_length
@@ -151,8 +151,8 @@ def _choose(public: Public, explore: Chance) -> int:
         length = next_length(public.first_batch, public.growth, public.turns.plays[leader])
         length = max(length, shortest)
     else:
-        margin, shortest = margin_of(public, chosen, best, leads), max(public.rule.shortest, shortest)
-        length = planned_length(public, chosen, leader, best, margin, shortest, rounds)
+        trail, shortest = others_trail(public, chosen, best, leads), max(public.rule.shortest, shortest)
+        length = planned_length(public, chosen, leader, best, trail, shortest, rounds)
     plan_again(public.turns, chosen, length)
     return begin_episode(public, chosen, length)
 
@@ -166,14 +166,17 @@ class NoiseAwareIMED(BatchedEstimates):
     R_i(q) = −ln(2·P[released mean ≤ x_i | true mean q]) with all noise in it (`shared/evidence.py`), the
     leader has the largest mean q = min(1, max x_j), and the next batch goes to
 
-    1. *the index:* argmin_i R_i(q) + ln n_i;
-    2. *the guard:* if that is the leader, to the arm with fewer plays for which R_i(q_i⁺) + ln(n_i m_i²)
-       is smallest, if it is below L(t) = c + ln((t + 10⁵)/K). It asks whether the arm could be better
-       than the leader by a margin: logit q_i⁺ = logit q + m_i. With λ_i the mean lead of the leader over
-       the known arms but i and one more that is level with it, in log odds of at most 2 each,
-       m_i = 2.5·(λ_i − 0.55), at least 0.15 (as with two arms) and at most `margin`, which wins: who is
-       far ahead of most is rarely just behind one. To tell apart means that differ by m takes about 1/m²
-       plays, so with n_i m_i² one L suits all.
+    1. *the index:* argmin_i R_i(q) + ln n_i + 1, without the 1 for the leader: what that much evidence
+       more would insure against the guard looks after;
+    2. *the guard:* if that is the leader, to the arm with fewer plays for which least speaks against its
+       being better, if that is less than L(t) = c + ln((t + 10⁵)/K). Two such cases are thought of. It
+       may lead *wide*, by m = 0.52 in log odds: R_i(q^w) + 2 + ln(n_i m²), logit q^w = logit q + m,
+       speaks against it. Or it may lead *narrowly*, by 0.05: R_i(q^n) + W_i speaks against it, with
+       q^n = q + 0.05, at least 0.2 and at most m away in log odds. W_i is what speaks against the others
+       being close to the leader: who is far ahead of most is rarely just behind one. With λ_i the mean
+       lead of the leader over the known arms but i and one more that is level with it, in log odds of at
+       most 3 each, v_i the variance of λ_i and u = `usual_lead`, W_i = (λ_i − u)²/(2 v_i), at most 7,
+       where λ_i > u, otherwise 0 (as with two arms).
 
     The leader's batches are max(first_batch, ⌈growth·n⌉) long. Another arm's is the shortest, from
     ⌈first_batch/5⌉ on by steps of a fifth and at most plan·n_i, after which neither rule would choose it
@@ -190,23 +193,28 @@ class NoiseAwareIMED(BatchedEstimates):
     release, for any number of rounds: ε-DP with Laplace(1/ε), μ-GDP with block-factorized noise
     (`sums/batches.py`).
 
-    **Being lost.** Let arm 1 have a true mean of at least q_1⁺ at time t, while another leads. The guard
-    plays it unless R_1(q_1⁺) ≥ L(t) − ln(n_1 m_1²), and R only grows with q. At a release after n_1
-    plays that has probability K n_1 m_1² e^−c/(2(t + 10⁵)) at most, up to the saddlepoint's error, for R
-    is the log of a tail. While arm 1 is not played nothing is released of it. So it is ignored at t with
-    at most the sum of that over its releases: the loss expected of it grows like ln T, not like T.
-    *What is missing for a theorem:* lengths depend on what was released, so that n_1 plays do not follow
-    a fixed law; and an arm that is better than the leader by less than its margin may be lost. That is
-    the price of the mean (`dpbandits.limits.regret_without_disasters`). Where a lost best arm costs more
-    than the mean, use `margin=0.15, caution=7`: an arm that leads by 0.05 leads by at least 0.2 in log
-    odds. (While c is smaller, with more than ten arms, the bound is weaker by as much.)
+    **Being lost.** Let arm 1 lead by at least the wide lead in truth, at time t, while another leads in
+    what is released. The guard plays it unless R_1(q^w) + 2 + ln(n_1 m²) ≥ L(t); R only grows with q. At
+    a release after n_1 plays that has probability e² K n_1 m² e^−c/(2(t + 10⁵)) at most, up to the
+    saddlepoint's error, for R is the log of a tail. While arm 1 is not played nothing is released of it.
+    So it is ignored at t with at most the sum of that over its releases: the loss expected of it grows
+    like ln T, not like T. If it leads by the narrow lead only, and the true λ_1 is at most u, the guard
+    asks for evidence against both: with W_1 half the square of a standard normal number where that is
+    positive, R_1 + W_1 ≥ L has probability (¼ + √(L/4π) + 1/√(4πL)) e^−L at most, and e^−L is
+    K e^−c/(t + 10⁵). *What is missing for a theorem:* lengths depend on what was released, so that n_1
+    plays do not follow a fixed law; λ_1 is normal to first order only; and an arm that leads narrowly
+    while most others are far behind may be lost, up to three runs in 10⁴ in `arms-tails`. That is the
+    price of the mean (`dpbandits.limits.regret_without_disasters`). Where a lost best arm costs more
+    than the mean, use `usual_lead=3`: an arm that leads narrowly is then looked for whatever the others
+    are. (While c is smaller, with more than ten arms, the bound is weaker by as much.)
 
     **Regret.** Measured in the leaderboard, with very many runs in `arms-tails`; no bound is claimed.
     Defaults: first_batch = max(12, 26/ε) and plan = ε^−0.6 between ¼ and 3 under ε-DP, max(4, 20/μ) and
     0.1 under Gaussian budgets, 1 where each batch has noise of its own, as with people who return;
-    growth 1, margin 0.52; c = 5.4 + ½ ln max(1, 1/ε) under ε-DP, otherwise 5.6. With more than ten arms
-    c is smaller by 6.5 for the time of twelve first batches of each arm beyond ten: insurance is paid
-    for every arm and insures one, so that a short run would pay it until it ends.
+    growth 1, u = 0.4, blocks of 24; c = 6 + 0.4 ln max(1, 1/ε) under ε-DP, 6.2 + 0.2 ln max(1, 5/μ)
+    under μ-GDP. With more than ten arms c is smaller by 6.5 for the time of twelve first batches of each
+    arm beyond ten: insurance is paid for every arm and insures one, so that a short run would pay it
+    until it ends.
 
     >>> policy = NoiseAwareIMED(privacy=PureDP(1.0))
     >>> print(policy.guarantee(Arms(5)).budget)
@@ -221,15 +229,20 @@ class NoiseAwareIMED(BatchedEstimates):
         "Evidence asked for before an arm is left alone: with more of it fewer runs are bad. By default "
         "what suits the budget.",
     ] = None
-    margin: Annotated[
-        float, "The most, in log odds, by which an arm must be better to be looked for at all costs."
-    ] = 0.52
+    usual_lead: Annotated[
+        float,
+        "Where the leader's mean lead is larger, in log odds, less evidence is asked for against an arm "
+        "that could be better by little. From 3 on it never is, and such an arm is hardly ever lost.",
+    ] = 0.4
+    block: Annotated[
+        int, "Releases whose noise is drawn together: more of them means less noise each."
+    ] = 24
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.caution is not None:
             checks.width(caution=self.caution)
-        checks.scale(margin=self.margin)
+        checks.scale(usual_lead=self.usual_lead)
 
     def schedule(self) -> tuple[int, float]:
         """First batch and growth as used: those given, the defaults otherwise."""
@@ -249,14 +262,16 @@ class NoiseAwareIMED(BatchedEstimates):
         if self.caution is not None:
             return self.caution
         if isinstance(self.privacy, PureDP):
-            return 5.4 + 0.5 * math.log(max(1.0, 1.0 / self.privacy.epsilon))
-        return 5.6
+            return 6.0 + 0.4 * math.log(max(1.0, 1.0 / self.privacy.epsilon))
+        if isinstance(self.privacy, NonPrivate):
+            return 6.2
+        return 6.2 + 0.2 * math.log(max(1.0, 5.0 / self.privacy.to_gaussian().mu))
 
     def _rule(self, problem: Arms) -> Rule:
         first_batch, _ = self.schedule()
         early = _TRIES * first_batch * max(0, problem.slots - _FEW)
         shortest = math.ceil(0.2 * first_batch)
-        rule = Rule(self._caution(), early, self.margin, shortest, 0.1, 0.0, 0.0)
+        rule = Rule(self._caution(), early, self.usual_lead, shortest, 0.1, 0.0, 0.0)
         if not isinstance(self.privacy, PureDP):
             # Every batch with noise of its own costs as much as the last: fewer and longer ones.
             apart = self.block == 1 and not isinstance(self.privacy, NonPrivate)
