@@ -303,6 +303,8 @@ def tails_section(folder: Path, tails: Tails) -> str:
     ]
     device = " ".join(record.get(name, "") for name in ("device", "gpu", "generator")).strip()
     option = " --device cpu --leaps" if "in leaps" in device else ""
+    if apart := record.get("instances played in leaps"):
+        device += f"; {', '.join(apart)} on a CPU, in leaps"
     option += f" --runs {record['most runs']}" if "most runs" in record else ""
     return (
         f"\n## {tails.name}: {tails.title}\n\n"

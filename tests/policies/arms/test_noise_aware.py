@@ -205,7 +205,7 @@ def test_the_guard_asks_for_as_much_evidence_as_is_said(
     trail = leads(third, plays, 1.0)
     assert (trail == 0.0) == (third == 0.42) and (trail == 7.0) == (third == 0.2)
     wide = 1 / (1 + math.exp(-log_odds(0.6) - 0.52))
-    narrow = 0.65  # 0.05 above, which is more than 0.2 in log odds
+    narrow = 0.65  # 0.05 above
 
     def speaks(mean: float) -> float:
         return evidence_against(float(low), 0.3, mean, 0.0, 1.0, 1.0)

@@ -164,19 +164,19 @@ class NoiseAwareIMED(BatchedEstimates):
     **Definition.** Arms are played in batches, whose noisy sums are released; first one of `first_batch`
     for each arm, in random order. With x_i the estimated means, n_i the decisions, and
     R_i(q) = −ln(2·P[released mean ≤ x_i | true mean q]) with all noise in it (`shared/evidence.py`), the
-    leader has the largest mean q = min(1, max x_j), and the next batch goes to
+    leader has the largest mean q = max(0, min(1, max x_j)), and the next batch goes to
 
-    1. *the index:* argmin_i R_i(q) + ln n_i + 1, without the 1 for the leader: what that much evidence
-       more would insure against the guard looks after;
+    1. *the index:* argmin_i R_i(q) + ln n_i + 1, without the 1 where R_i(q) = 0, as for the leader: what
+       that much evidence more would insure against the guard looks after;
     2. *the guard:* if that is the leader, to the arm with fewer plays for which least speaks against its
        being better, if that is less than L(t) = c + ln((t + 10⁵)/K). Two such cases are thought of. It
        may lead *wide*, by m = 0.52 in log odds: R_i(q^w) + 2 + ln(n_i m²), logit q^w = logit q + m,
        speaks against it. Or it may lead *narrowly*, by 0.05: R_i(q^n) + W_i speaks against it, with
-       q^n = q + 0.05, at least 0.2 and at most m away in log odds. W_i is what speaks against the others
-       being close to the leader: who is far ahead of most is rarely just behind one. With λ_i the mean
-       lead of the leader over the known arms but i and one more that is level with it, in log odds of at
-       most 3 each, v_i the variance of λ_i and u = `usual_lead`, W_i = (λ_i − u)²/(2 v_i), at most 7,
-       where λ_i > u, otherwise 0 (as with two arms).
+       q^n = min(q + 0.05, q^w). W_i is what speaks against the others being close to the leader: who is
+       far ahead of most is rarely just behind one. With λ_i the mean lead of the leader over the known
+       arms but i and one more that is level with it, in log odds of at most 3 each, v_i the variance of
+       those arms' part in it and u = `usual_lead`, W_i = (λ_i − u)²/(2 v_i), at most 7, where λ_i > u,
+       otherwise 0 (as with two arms).
 
     The leader's batches are max(first_batch, ⌈growth·n⌉) long. Another arm's is the shortest, from
     ⌈first_batch/5⌉ on by steps of a fifth and at most plan·n_i, after which neither rule would choose it
@@ -193,20 +193,22 @@ class NoiseAwareIMED(BatchedEstimates):
     release, for any number of rounds: ε-DP with Laplace(1/ε), μ-GDP with block-factorized noise
     (`sums/batches.py`).
 
-    **Being lost.** Let arm 1 lead by at least the wide lead in truth, at time t, while another leads in
-    what is released. The guard plays it unless R_1(q^w) + 2 + ln(n_1 m²) ≥ L(t); R only grows with q. At
-    a release after n_1 plays that has probability e² K n_1 m² e^−c/(2(t + 10⁵)) at most, up to the
-    saddlepoint's error, for R is the log of a tail. While arm 1 is not played nothing is released of it.
-    So it is ignored at t with at most the sum of that over its releases: the loss expected of it grows
-    like ln T, not like T. If it leads by the narrow lead only, and the true λ_1 is at most u, the guard
-    asks for evidence against both: with W_1 half the square of a standard normal number where that is
-    positive, R_1 + W_1 ≥ L has probability (¼ + √(L/4π) + 1/√(4πL)) e^−L at most, and e^−L is
-    K e^−c/(t + 10⁵). *What is missing for a theorem:* lengths depend on what was released, so that n_1
-    plays do not follow a fixed law; λ_1 is normal to first order only; and an arm that leads narrowly
-    while most others are far behind may be lost, up to three runs in 10⁴ in `arms-tails`. That is the
-    price of the mean (`dpbandits.limits.regret_without_disasters`). Where a lost best arm costs more
-    than the mean, use `usual_lead=3`: an arm that leads narrowly is then looked for whatever the others
-    are. (While c is smaller, with more than ten arms, the bound is weaker by as much.)
+    **Being lost.** Let arm 1 have a true mean of at least q^w at time t, q being what is released of
+    the arm that leads. The guard plays arm 1 unless R_1(q^w) + 2 + ln(n_1 m²) ≥ L(t); R only grows with
+    q. At a release after n_1 plays that has probability e² K n_1 m² e^−c/(2(t + 10⁵)) at most, up to
+    the saddlepoint's error, for R > 0 is the log of a tail. While arm 1 is not played nothing is
+    released of it. So it is ignored at t with at most the sum of that over its releases: the loss
+    expected of it grows like ln T, not like T. If its mean is at least q^n only, and the other arms'
+    true mean lead is at most u, the guard asks for evidence against both: with W_1 half the square of a
+    standard normal number where that is positive, and independent of R_1, R_1 + W_1 ≥ L has probability
+    (¼ + √(L/4π) + 1/√(4πL)) e^−L at most, and e^−L is K e^−c/(t + 10⁵). *What is missing for a
+    theorem:* lengths depend on what was released, so that n_1 plays do not follow a fixed law; λ_1 is
+    not normal: with one other arm, known by one batch with Laplace noise, W_1 ≥ 6.9 has probability of
+    about 10⁻³ instead of 10⁻⁴; and an arm that leads narrowly while most others are far behind may be
+    lost, in up to three runs of 10⁴ in `arms-tails`. That is the price of the mean
+    (`dpbandits.limits.regret_without_disasters`). Where a lost best arm costs more than the mean, use
+    `usual_lead=3`: an arm that leads narrowly is then looked for whatever the others are. (While c is
+    smaller, with more than ten arms, the bound is weaker by as much.)
 
     **Regret.** Measured in the leaderboard, with very many runs in `arms-tails`; no bound is claimed.
     Defaults: first_batch = max(12, 26/ε) and plan = ε^−0.6 between ¼ and 3 under ε-DP, max(4, 20/μ) and

@@ -18,7 +18,7 @@ _EARLY = 1e5  # rounds: until about then the guard is as strict as it is at that
 _UNINSURED = 6.5  # what c is less by until `early`
 _SPARED = 1.0  # evidence that the index does not ask for: what it would be for, the guard looks after
 _WIDE, _LESS = 0.52, 2.0  # the wide lead, in log odds, and by how much less evidence is asked for there
-_GAP, _NARROW = 0.05, 0.2  # the narrow lead: in the mean, and at least so much in log odds
+_GAP = 0.05  # the narrow lead, in the mean
 # Of the leads of the leader: the most that counts, in log odds; how many arms are thought of that are
 # level with it, for whoever is far ahead of the only other may well be just behind a third; and the most
 # that all of them together count as evidence.
@@ -80,9 +80,9 @@ def _lead(public: Any, arm: int, best: float) -> float:
 
 @register_jitable(forceinline=True)
 def _doubt(public: Any, arm: int, best: float) -> float:
-    """The variance of that lead: of the rewards and of the noise, to first order."""
+    """The variance of that lead: of rewards and noise that are released, to first order."""
     known, x = public.estimates, _counted(public, arm, best)
-    information = known.weight[arm] * alike(public, arm) * x * (1.0 - x)
+    information = known.weight[arm] * x * (1.0 - x)
     noise = known.variance[arm] + 2.0 * known.draws[arm] * known.tail[arm] * known.tail[arm]
     return float((information + noise) / (information * information))
 
@@ -117,7 +117,7 @@ def others_trail(public: Any, arm: int, best: float, leads: tuple[float, float, 
 
 @register_jitable(forceinline=True)
 def _raised(best: float, margin: float) -> float:
-    """q_i⁺: the leader's mean, moved up in odds."""
+    """The leader's mean, moved up in odds."""
     odds = best * math.exp(margin)
     return odds / (1.0 - best + odds)
 
@@ -132,7 +132,7 @@ def against_better(
     """
     n, x, variance, b, m = known
     wide = _raised(best, _WIDE)
-    narrow = min(wide, max(best + _GAP, _raised(best, _NARROW)))
+    narrow = min(wide, best + _GAP)
     against_wide = evidence_against(n, x, wide, variance, b, m) + math.log(plays * _WIDE * _WIDE)
     return float(min(against_wide + _LESS, evidence_against(n, x, narrow, variance, b, m) + trail))
 
