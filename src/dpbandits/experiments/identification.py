@@ -13,7 +13,7 @@ from dpbandits.identification import Identification, identify
 from dpbandits.limits import least_samples
 from dpbandits.policies.arms import BestArmRace, SequentialHalving
 from dpbandits.privacy.budgets import Budget, GaussianDP, NonPrivate, PureDP
-from dpbandits.reports.figures import light_axes, line_style, log_axes, new_figure
+from dpbandits.reports.figures import legend_below, light_axes, line_style, log_axes, new_figure
 from dpbandits.reports.tables import Ratio
 from dpbandits.simulation import Trace
 from dpbandits.worlds import BernoulliArms
@@ -208,24 +208,29 @@ class FixedBudget(Figure):
         ]
 
     def draw(self, traces: Mapping[str, Trace], scale: Scale) -> Any:
-        """Errors with intervals of 95 %, on logarithmic axes."""
+        """Errors with intervals of 95 %, on logarithmic axes; only their ends where none was wrong."""
         figure, panels = new_figure(2, width=4.8, height=3.8)
         for axes, (instance, several) in zip(panels, HALVING.items(), strict=True):
             for index, budget in enumerate(HALVING_BUDGETS):
                 found = [halved(instance, rounds, budget, scale) for rounds in several]
                 shares = [_share(one) for one in found]
                 ends = [one.error_between() for one in found]
-                below = [share - low for share, (low, _) in zip(shares, ends, strict=True)]
-                above = [high - share for share, (_, high) in zip(shares, ends, strict=True)]
+                seen = [at for at, share in enumerate(shares) if share > 0.0]
+                below = [shares[at] - ends[at][0] for at in seen]
+                above = [ends[at][1] - shares[at] for at in seen]
                 style = line_style(index) | {"marker": "o", "ms": 3, "label": str(budget)}
-                axes.errorbar(several, shares, yerr=[below, above], **style)
+                drawn = [[values[at] for at in seen] for values in (several, shares)]
+                axes.errorbar(*drawn, yerr=[below, above], **style)
+                never = [at for at in range(len(shares)) if shares[at] == 0.0]
+                tops = [[several[at] for at in never], [ends[at][1] for at in never]]
+                axes.plot(*tops, linestyle="none", marker="v", ms=4, color=style["color"])
             means = ", ".join(f"{mean:g}" for mean in INSTANCES[instance].means)
             axes.set_title(f"{instance}: {means}", fontsize="small")
             axes.set_xlabel("T")
             log_axes(axes, percent=True)
             light_axes(axes)
-        panels[0].set_ylabel("wrong")
-        panels[0].legend(frameon=False, fontsize="small")
+        panels[0].set_ylabel("wrong (▾: at most, none seen)")
+        legend_below(figure)
         return figure
 
     def claims(self, traces: Mapping[str, Trace], scale: Scale) -> list[Claim]:
