@@ -245,7 +245,7 @@ def test_with_a_margin_an_item_dropped_by_bad_luck_is_found_again() -> None:
 
 def test_a_short_run_is_not_insured() -> None:
     policy = dpb.FocusedMatroidUCB(privacy=dpb.PureDP(2.0))
-    guarded = dataclasses.replace(policy, growth=0.3, caution=0.5, margin=0.045)
+    guarded = dataclasses.replace(policy, growth=0.3, caution=0.5, margin=0.04)
     for horizon, expected in ((None, guarded), (20_001, guarded), (20_000, policy)):
         found = dpb.recommend(TABLE_2.problem(horizon), dpb.PureDP(2.0))
         assert found.policy == expected
