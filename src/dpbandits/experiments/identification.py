@@ -219,11 +219,11 @@ class FixedBudget(Figure):
                 below = [shares[at] - ends[at][0] for at in seen]
                 above = [ends[at][1] - shares[at] for at in seen]
                 style = line_style(index) | {"marker": "o", "ms": 3, "label": str(budget)}
-                drawn = [[values[at] for at in seen] for values in (several, shares)]
-                axes.errorbar(*drawn, yerr=[below, above], **style)
+                tried, wrong = [several[at] for at in seen], [shares[at] for at in seen]
+                axes.errorbar(tried, wrong, yerr=[below, above], **style)
                 never = [at for at in range(len(shares)) if shares[at] == 0.0]
-                tops = [[several[at] for at in never], [ends[at][1] for at in never]]
-                axes.plot(*tops, linestyle="none", marker="v", ms=4, color=style["color"])
+                tried, most = [several[at] for at in never], [ends[at][1] for at in never]
+                axes.plot(tried, most, "v", ms=4, color=style["color"])
             means = ", ".join(f"{mean:g}" for mean in INSTANCES[instance].means)
             axes.set_title(f"{instance}: {means}", fontsize="small")
             axes.set_xlabel("T")
