@@ -3,7 +3,8 @@
 `python benchmarks/gpu.py --tails --out docs` plays them; `make docs` puts what the files hold into
 docs/reproduction.md, each below the leaderboard of its family. Defaults were tuned on the instances that
 are not held out (and on others like them); the seed is another than that of any tuning and of the
-leaderboards. The instances called drawn are random, from a seed that was used for nothing else.
+leaderboards. The instances called drawn are random, from a seed that was used for nothing else; two of
+them are not held out, since what they showed led to the last change of the guard.
 """
 
 import dataclasses
@@ -75,6 +76,7 @@ class Tails(NamedTuple):
         return any(world_can_leap(one.environment) for one in self.instances.values())
 
 
+_LOOKED_AT = 2, 5  # of those drawn
 _SAID = 12  # different means that are listed one by one
 _MILLION, _TENTH, _FEW = 1_000_000, 100_000, 10_000
 _ROUND_BY_ROUND = "exponential", "100 arms"  # at some budgets: fewer, where there is no GPU
@@ -88,7 +90,7 @@ def _drawn() -> dict[str, Instance]:
         second = best - chance.uniform(0.05, 0.12)
         means = (best, second, *chance.uniform(0.02, second, arms - 2))
         world = BernoulliArms(tuple(round(float(mean), 3) for mean in means))
-        found[f"drawn {number}"] = Instance(world, _MILLION, held_out=True)
+        found[f"drawn {number}"] = Instance(world, _MILLION, number not in _LOOKED_AT)
     return found
 
 
